@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Builds the sandbox's image and tags it localhost/mcp-bridge-sandbox:latest and :3.14.
+#
+#   sandbox-image/build/image.sh [--force]
+#
+# Does nothing if this month's image is there, made from these very files; --force
+# builds it anew. The base comes from a registry if one answers within a few
+# seconds, and is otherwise put together from Debian's packages, fetched from the
+# mirror this machine's own apt uses.
+#
+#   MCP_BRIDGE_IMAGE_FROM=registry|debian   no probing, this base only
+#   MCP_BRIDGE_IMAGE_FROM=keep              use the image that is there, however old
+#   MCP_BRIDGE_DEBIAN_MIRROR=URL            another mirror than apt's
+#   MCP_BRIDGE_DEBIAN_SUITE=forky           a suite with Python 3.14
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=.ci/lib.sh
+. .ci/lib.sh
+
+self=sandbox-image/build/image.sh
+name=localhost/mcp-bridge-sandbox
+from=${MCP_BRIDGE_IMAGE_FROM:-auto}
+suite=${MCP_BRIDGE_DEBIAN_SUITE:-forky}
+debian_base=localhost/mcp-bridge-base:$suite
+sources=$(cat Dockerfile.sandbox sandbox-image/build/*.sh | cksum | cut -d' ' -f1)
+version=$(date +%Y-%m)-$suite-$sources
+
+main() {
+	local force=${1:-}
+	have podman || die "podman is missing" "run: .ci/provision engine"
+	up_to_date "$force" && return
+	exec 9>"$cache/image.lock"
+	! have flock || flock 9 # another make may be at it
+	up_to_date "$force" && return
+
+	local base old
+	base=$(pick_base)
+	if [ "$base" = "$debian_base" ]; then
+		import_debian "$force"
+	else
+		step "pull base image" podman pull -q "$base"
+	fi
+	pick_engine "$base"
+	old=$(inspect .Id)
+	step "build image from Dockerfile.sandbox" "${engine[@]}" build --network none --layers=false \
+		--build-arg BASE="$base" --build-arg VERSION="$version" -t "$name:candidate" -f Dockerfile.sandbox .
+	step "check Python in the image" check "$name:candidate"
+	podman tag "$name:candidate" "$name:3.14" "$name:latest"
+	podman untag "$name:latest" "$name:candidate"
+	discard "$base" "$old"
+	say "ok    sandbox image $name:latest ($version)"
+}
+
+# inspect FIELD prints a field of the image in use, or nothing.
+inspect() { podman image inspect --format "{{$1}}" "$name:latest" 2>/dev/null || true; }
+
+up_to_date() {
+	local built
+	[ "$1" != --force ] || return 1
+	built=$(inspect 'index .Labels "org.opencontainers.image.version"')
+	[ "$built" = "$version" ] || { [ "$from" = keep ] && [ -n "$built" ]; } || return 1
+	say "ok    sandbox image $name:latest ($built)"
+}
+
+# pick_base prints the image to build on.
+pick_base() {
+	local pinned
+	pinned=$(sed -n 's/^ARG BASE=//p' Dockerfile.sandbox)
+	case $from in
+	registry) say "$pinned" ;;
+	debian | keep) say "$debian_base" ;;
+	auto)
+		if timeout 8 podman manifest inspect "docker://$pinned" >/dev/null 2>&1; then
+			say "$pinned"
+		else
+			say "$debian_base"
+		fi
+		;;
+	*) die "MCP_BRIDGE_IMAGE_FROM=$from: want auto, registry, debian or keep" ;;
+	esac
+}
+
+# import_debian makes $debian_base, from the cached tarball if that is this month's.
+import_debian() {
+	local tarball
+	tarball=$cache/base-$(date +%Y-%m)-$suite-$(cksum <"$self" | cut -d' ' -f1).tar
+	[ "$1" != --force ] || rm -f "$tarball"
+	[ -s "$tarball" ] || step "base system from Debian $suite" debian_rootfs "$tarball"
+	step "import base system" podman import -q "$tarball" "$debian_base"
+	find "$cache" -maxdepth 1 -name 'base-*.tar*' ! -path "$tarball" -delete
+}
+
+# debian_rootfs TARBALL writes the smallest Debian that has Python and its
+# whole standard library.
+debian_rootfs() {
+	local mirror log=$1.log
+	have mmdebstrap || die "no registry answers, and mmdebstrap is missing" "run: .ci/provision engine"
+	mirror=$(debian_mirror)
+	if bootstrap "$1" "$mirror" 2>&1 | tee "$log"; then return; fi
+	# A mirror that stands still is no reason to have no image: its signatures
+	# are checked all the same.
+	grep -q 'is expired' "$log" || return 1
+	say "warning: the mirror's index of $suite has expired; its signature is checked, its age is not"
+	bootstrap "$1" "$mirror" --aptopt='Acquire::Check-Valid-Until "false"'
+}
+
+bootstrap() {
+	local tarball=$1 part=$1.part mirror=$2
+	shift 2
+	# mmdebstrap leaves the host's name and resolver in the new system: take them out.
+	# shellcheck disable=SC2016 # "$1" is for the hook's shell
+	mmdebstrap --variant=essential --format=tar "$@" \
+		--include=python3-minimal,libpython3-stdlib --dpkgopt='path-exclude=/usr/share/doc/*' \
+		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+		--customize-hook='rm -f "$1/etc/hostname" "$1/etc/resolv.conf"' \
+		"$suite" "$part" "deb $mirror $suite main" && mv "$part" "$tarball"
+}
+
+# debian_mirror prints where this machine's apt gets Debian from, in whatever
+# form it is configured.
+debian_mirror() {
+	local mirror=${MCP_BRIDGE_DEBIAN_MIRROR:-}
+	if [ -z "$mirror" ] && have apt-get; then
+		# shellcheck disable=SC2016 # $(…) is apt's own notation
+		mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1)
+	fi
+	[ -n "$mirror" ] || die "no registry answers, and apt knows no Debian mirror" \
+		"run apt-get update as root, or set MCP_BRIDGE_DEBIAN_MIRROR to a Debian mirror's URL"
+	say "$mirror"
+}
+
+# check starts Python as a sandbox does: nobody, nothing writable, no network.
+check() {
+	"${engine[@]}" run --rm --network none --read-only --cap-drop all --security-opt no-new-privileges \
+		--user 65534:65534 "${limits[@]}" "$1" python3 -I -c '
+import sys
+import asyncio, bz2, ctypes, decimal, lzma, multiprocessing, sqlite3, ssl, uuid, zlib, zoneinfo
+sqlite3.connect(":memory:").execute("select 1")
+ssl.create_default_context()
+zoneinfo.ZoneInfo("Europe/Berlin")
+assert sys.version_info >= (3, 10), sys.version
+print("python", sys.version.split()[0])'
+}
+
+# discard IMAGE… removes the images that nothing names or uses any more.
+discard() {
+	podman rmi "$debian_base" >/dev/null 2>&1 || true
+	local image
+	for image in "$@"; do
+		[ "$(podman image inspect --format '{{len .RepoTags}}' "$image" 2>/dev/null)" != 0 ] ||
+			podman rmi "$image" >/dev/null 2>&1 || true
+	done
+}
+
+main "$@"
