@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -38,8 +39,11 @@ func (f frameReader) next() ([]byte, error) {
 	for read := 0; ; {
 		n, err := io.ReadFull(f.r, payload[read:])
 		read += n
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil, io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
 		}
 		if read == size {
 			return payload, nil

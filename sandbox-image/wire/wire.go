@@ -31,8 +31,9 @@ const keepBuffer = 64 << 10
 // A Conn sends and receives messages over one stream. Send and Close may be
 // called concurrently with everything; Receive may not with itself.
 type Conn struct {
-	rw io.ReadWriteCloser
-	in frameReader
+	rw   io.ReadWriteCloser
+	sync *resyncReader
+	in   frameReader
 
 	mu  sync.Mutex // guards out and the order of writes
 	out []byte
@@ -40,7 +41,8 @@ type Conn struct {
 
 // NewConn returns a Conn that owns rw.
 func NewConn(rw io.ReadWriteCloser) *Conn {
-	return &Conn{rw: rw, in: newFrameReader(rw)}
+	sync := &resyncReader{r: rw}
+	return &Conn{rw: rw, sync: sync, in: newFrameReader(sync)}
 }
 
 // Send writes m as one frame. It blocks while the peer does not read; Close
@@ -61,14 +63,23 @@ func (c *Conn) Send(m *Message) error {
 
 // Receive returns the next message. It returns io.EOF when the peer closed the
 // stream between two frames, and an error wrapping [ErrProtocol] if it sent
-// something else than a message; after any error the Conn is of no more use.
+// something else than a message. After any error but [ErrResynced] the Conn is
+// of no more use.
 func (c *Conn) Receive() (*Message, error) {
 	payload, err := c.in.next()
+	if errors.Is(err, ErrResynced) {
+		c.in = newFrameReader(c.sync)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return decodeMessage(payload)
 }
+
+// ExpectMarker makes Receive drop everything up to marker, an unguessable string
+// of bytes that the peer is asked on another way to send, and then return
+// [ErrResynced]. It may be called while Receive blocks.
+func (c *Conn) ExpectMarker(marker []byte) { c.sync.expect(marker) }
 
 // Close closes the stream, which unblocks Send and Receive.
 func (c *Conn) Close() error { return c.rw.Close() }

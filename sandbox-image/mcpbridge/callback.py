@@ -1,0 +1,231 @@
+"""The client of the callback channel: requests to the host, from any thread or task.
+
+Whoever waits for an answer reads the socket, and hands others theirs: one
+thread at a time is the reader, the next one takes over when it leaves. So the
+common case, one blocking call, costs no thread switch.
+"""
+
+import os
+import select
+import threading
+
+from . import values, wire
+
+_READ_SIZE = 1 << 18
+
+
+class RemoteError(Exception):
+    """The host refused or failed a request. `kind` and `hint` say more."""
+
+    def __init__(self, message, kind="", hint=""):
+        super().__init__(message)
+        self.kind = kind
+        self.hint = hint
+
+
+class _Call:
+    """A request that waits for its answer."""
+
+    __slots__ = ("id", "done", "message", "event", "future", "loop")
+
+    def __init__(self, id):
+        self.id = id
+        self.done = False
+        self.message = None
+        self.event = None  # of a thread that waits while another reads
+        self.future = None  # of a task, with its loop
+        self.loop = None
+
+    def result(self):
+        error = self.message.get("error")
+        if error is None:
+            return self.message.get("result")
+        data = error.get("data") or {}
+        raise RemoteError(error.get("message", ""), data.get("kind", ""), data.get("hint", ""))
+
+
+class Client:
+    """Sends requests and matches answers. guard: see interrupts.Guard."""
+
+    def __init__(self, sock, guard):
+        sock.setblocking(False)
+        self._sock = sock
+        self._guard = guard
+        self._pid = os.getpid()
+        self._decoder = wire.Decoder()
+        self._lock = threading.Lock()  # over the four below, always inside the guard
+        self._last_id = 0
+        self._pending = {}
+        self._outgoing = bytearray()
+        self._waiting = []
+        self._reader = threading.Lock()  # held by the thread that waits for the socket
+        self._watchers = {}  # event loop -> how many of its tasks wait
+
+    def call(self, method, params):
+        """Send a request and wait for its result. Raises RemoteError."""
+        call = self.start(method, params)
+        self.wait_any([call])
+        return call.result()
+
+    def start(self, method, params):
+        """Send a request without waiting for its answer: see wait_any."""
+        call = self._submit(method, params)
+        try:
+            self._flush()
+        except BaseException:
+            self.abandon([call])
+            raise
+        return call
+
+    def wait_any(self, calls):
+        """Wait until one of the started calls is answered; return those that are.
+
+        If the wait is interrupted, all of them are abandoned.
+        """
+        try:
+            self._wait(calls)
+        except BaseException:
+            self.abandon(calls)
+            raise
+        return [call for call in calls if call.done]
+
+    def abandon(self, calls):
+        """Tell the host that nobody waits for these any more."""
+        with self._guard, self._lock:
+            for call in calls:
+                if self._pending.pop(call.id, None) is not None:
+                    self._outgoing += wire.pack("cancel", {"id": call.id})
+        self._flush()
+
+    async def acall(self, method, params):
+        """call() for a task: others run while it waits."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        call = self._submit(method, params, loop, future)
+        self._watch(loop)
+        try:
+            self._flush()
+            await future
+        except BaseException:
+            self.abandon([call])
+            raise
+        finally:
+            self._unwatch(loop)
+        return call.result()
+
+    # Sending.
+
+    def _submit(self, method, params, loop=None, future=None):
+        if os.getpid() != self._pid:
+            raise RuntimeError("tools can be called from the cell's own process only, not from a fork of it")
+        with self._guard, self._lock:
+            self._last_id += 1
+            call = _Call(self._last_id)
+            call.loop, call.future = loop, future
+            data = wire.pack(method, params, call.id)
+            self._pending[call.id] = call
+            self._outgoing += data
+        return call
+
+    def _flush(self):
+        while self._outgoing:
+            with self._guard, self._lock:
+                try:
+                    sent = self._sock.send(self._outgoing)
+                    del self._outgoing[:sent]
+                except BlockingIOError:
+                    pass
+            if self._outgoing:  # read meanwhile: the host may be waiting for that
+                self._poll(select.POLLIN | select.POLLOUT)
+                self._read()
+
+    # Receiving.
+
+    def _wait(self, calls):
+        while not any(call.done for call in calls):
+            if self._reader.acquire(blocking=False):
+                try:
+                    while not any(call.done for call in calls):
+                        self._poll(select.POLLIN)
+                        self._read()
+                finally:
+                    self._reader.release()
+                    self._promote()
+            else:
+                self._follow(calls)
+
+    def _follow(self, calls):
+        """Another thread reads: sleep until it has an answer of ours, or leaves."""
+        event = threading.Event()
+        for call in calls:
+            call.event = event
+        with self._guard, self._lock:
+            self._waiting.append(event)
+        try:
+            if self._reader.locked() and not any(call.done for call in calls):
+                event.wait()
+        finally:
+            with self._guard, self._lock:
+                self._waiting.remove(event)
+
+    def _promote(self):
+        """Wake a follower, which then reads."""
+        with self._guard, self._lock:
+            for event in self._waiting:
+                if not event.is_set():
+                    event.set()
+                    return
+
+    def _poll(self, events):
+        poller = select.poll()
+        poller.register(self._sock.fileno(), events)
+        poller.poll()
+
+    def _read(self):
+        """Take in what has arrived. Never blocks."""
+        with self._guard, self._lock:
+            try:
+                data = self._sock.recv(_READ_SIZE)
+            except BlockingIOError:
+                return
+            if not data:
+                raise ConnectionError("the host has closed the connection")
+            for payload in self._decoder.feed(data):
+                self._dispatch(values.parse(payload))
+
+    def _dispatch(self, message):
+        call = self._pending.pop(message.get("id"), None)
+        if call is None:
+            return  # abandoned meanwhile
+        call.message = message
+        call.done = True
+        if call.future is not None:
+            call.loop.call_soon_threadsafe(_resolve, call.future)
+        elif call.event is not None:
+            call.event.set()
+
+    def _watch(self, loop):
+        self._watchers[loop] = self._watchers.get(loop, 0) + 1
+        if self._watchers[loop] == 1:
+            loop.add_reader(self._sock.fileno(), self._on_readable)
+
+    def _unwatch(self, loop):
+        self._watchers[loop] -= 1
+        if not self._watchers[loop]:
+            del self._watchers[loop]
+            loop.remove_reader(self._sock.fileno())
+
+    def _on_readable(self):
+        if self._reader.acquire(blocking=False):  # else that thread will read
+            try:
+                self._read()
+            finally:
+                self._reader.release()
+                self._promote()
+
+
+def _resolve(future):
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,106 @@
+"""Running one cell: compile, execute, show the last expression, report."""
+
+import ast
+import linecache
+import signal
+import sys
+
+from . import preview, tracebacks, values
+
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without the cost of importing inspect
+
+
+class Runner:
+    """Runs cells in one namespace. Not for concurrent use."""
+
+    def __init__(self, namespace, outputs, guard):
+        self._namespace = namespace
+        self._outputs = outputs
+        self._guard = guard
+        self._loop = None
+
+    def run(self, cell, code, value_limit):
+        """Run code as cell number `cell`; return the report for the host."""
+        try:
+            return self._run(cell, code, value_limit)
+        except KeyboardInterrupt as late:  # it came while the report was made
+            self._guard.disarm()
+            return {"cell": cell, "status": "error", "error": tracebacks.describe(late)}
+
+    def _run(self, cell, code, value_limit):
+        report = {"cell": cell, "status": "ok"}
+        signal.signal(signal.SIGINT, self._guard.on_sigint)  # a cell may have replaced it
+        try:
+            self._guard.arm()
+            value = self._execute(cell, code)
+            self._show(value, cell, value_limit, report)
+        except SystemExit as exit_:
+            report.update(status="exit", exit=exit_status(exit_.code))
+        except BaseException as error:
+            self._guard.disarm()
+            report.update(status="error", error=tracebacks.describe(error))
+        finally:
+            self._guard.disarm()
+        return report
+
+    def _execute(self, cell, code):
+        filename = f"<cell {cell}>"
+        linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+        body, last = split(ast.parse(code, filename, "exec"))
+        if body.body:
+            self._evaluate(compile(body, filename, "exec", _FLAGS, dont_inherit=True))
+        if last is not None:
+            return self._evaluate(compile(last, filename, "eval", _FLAGS, dont_inherit=True))
+        return None
+
+    def _evaluate(self, code):
+        result = eval(code, self._namespace)
+        if code.co_flags & _CO_COROUTINE:
+            return self._await(result)
+        return result
+
+    def _await(self, coroutine):
+        import asyncio
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(coroutine)
+        try:
+            return self._loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():  # interrupted from outside: let its finally blocks run
+                task.cancel()
+                self._loop.run_until_complete(asyncio.wait([task], timeout=1))
+            raise
+
+    def _show(self, value, cell, limit, report):
+        """Put the last expression's value where `_` and the host find it."""
+        if value is None:
+            return
+        self._namespace["_"] = value
+        self._outputs.keep(cell, value)
+        images = values.images_of(value)
+        if images:
+            report["images"] = images
+        if not images or isinstance(value, (list, tuple)):
+            report["value"] = preview.preview(value, limit)
+
+
+def split(module):
+    """The statements of a cell, and its last expression if it ends with one."""
+    last = None
+    if module.body and isinstance(module.body[-1], ast.Expr):
+        last = ast.Expression(module.body.pop().value)
+    return module, last
+
+
+def exit_status(code):
+    """What a process that called sys.exit(code) would end with; a message goes to stderr."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    print(code, file=sys.stderr)
+    return 1

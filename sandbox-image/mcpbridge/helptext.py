@@ -1,0 +1,26 @@
+"""help() that knows tools, and prints without a pager."""
+
+
+class Help:
+    """help(tools), help(tools.server), help(tools.server.tool), help(anything)."""
+
+    def __call__(self, *args):
+        if args and hasattr(type(args[0]), "_help"):
+            print(args[0]._help())
+            return
+        import pydoc
+
+        pydoc.Helper(output=_Out())(*(args or ("help",)))
+
+    def __repr__(self):
+        return "help(x): what x is and how to use it; start with help(tools)"
+
+
+class _Out:
+    """sys.stdout at the time of writing."""
+
+    def write(self, text):
+        print(text, end="")
+
+    def flush(self):
+        pass

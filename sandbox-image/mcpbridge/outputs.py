@@ -1,0 +1,33 @@
+"""`out`: what earlier cells printed, whole, and the values they ended with."""
+
+KEPT_VALUES = 50
+
+
+class Output(str):
+    """What a cell printed. `.value` is the value of its last expression."""
+
+    value = None
+
+
+class Outputs:
+    """out[7] is all that cell 7 printed, as text; out[7].value its last expression."""
+
+    def __init__(self, client):
+        self._client = client
+        self._values = {}
+
+    def keep(self, cell, value):
+        self._values[cell] = value
+        while len(self._values) > KEPT_VALUES:
+            del self._values[next(iter(self._values))]
+
+    def __getitem__(self, cell):
+        if not isinstance(cell, int):
+            raise TypeError(f"out[n] takes the number of a cell, not {type(cell).__name__}")
+        reply = self._client.call("output/read", {"cell": cell})
+        output = Output(reply["text"])
+        output.value = self._values.get(cell)
+        return output
+
+    def __repr__(self):
+        return "out[n]: all that cell n printed, as text; out[n].value: the value it ended with"

@@ -1,0 +1,61 @@
+"""The REPL process: waits for cells, runs them, says how they ended.
+
+Everything here shares its process with the user's code. So nothing here is a
+guard: the supervisor enforces, this module serves.
+"""
+
+import builtins
+import os
+import resource
+import signal
+import sys
+import types
+
+from . import callback, cells, helptext, interrupts, outputs, streams, toolbox, values, wire
+
+
+def main(channel, callback_socket, sync, settings):
+    """Serve the supervisor on channel until it closes it."""
+    limit_memory(settings.get("data_limit"))
+    guard = interrupts.Guard()
+    signal.signal(signal.SIGINT, guard.on_sigint)
+    streams.install(sync)
+    client = callback.Client(callback_socket, guard)
+    out = outputs.Outputs(client)
+    runner = cells.Runner(make_namespace(client, out), out, guard)
+    decoder = wire.Decoder()
+    channel.setblocking(True)
+    while True:
+        data = channel.recv(1 << 16)
+        if not data:
+            os._exit(0)
+        for payload in decoder.feed(data):
+            report = runner.run(**wire.loads(payload)["params"])
+            streams.flush()
+            channel.sendall(wire.pack("done", report))
+
+
+def limit_memory(limit):
+    """Let MemoryError come before the container's OOM killer, and die before PID 1."""
+    if limit:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        with open("/proc/self/oom_score_adj", "w") as f:
+            f.write("500")
+    except OSError:
+        pass  # only a preference
+
+
+def make_namespace(client, out):
+    """What a cell sees without importing: `__main__`, with our names in it."""
+    main_module = types.ModuleType("__main__")
+    sys.modules["__main__"] = main_module
+    namespace = main_module.__dict__
+    namespace.update(
+        __builtins__=builtins,
+        tools=toolbox.Toolbox(client),
+        out=out,
+        help=helptext.Help(),
+        ToolError=values.ToolError,
+    )
+    return namespace

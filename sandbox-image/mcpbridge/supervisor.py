@@ -1,0 +1,458 @@
+"""PID 1 of the sandbox: the guard between the host and the REPL process.
+
+It owns the control connection to the host. It forks the REPL, passes cells to
+it and its output on, enforces deadlines, reaps every child, and tells the host
+the truth when the REPL dies. It ends, and the container with it, when the host
+closes the connection. It never runs code of the user's: what comes from the
+REPL is data, checked and bounded.
+
+Control protocol, host to supervisor:
+    execute (request)   {nonce, cell, code, timeout, grace, value_limit}
+    interrupt           {cell}
+    resync              {marker}: after `lost`, write marker to the callback connection
+    start               {}: after resync, start a new REPL
+supervisor to host:
+    hello               {protocol, python}
+    output              {stream, text}
+    lost                {reason}: the REPL is gone and all variables with it
+    response to execute {nonce, interrupted, lost, cell: what the REPL said, or null}
+"""
+
+import codecs
+import ctypes
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+
+from . import repl, wire
+
+PROTOCOL = 1
+READ_SIZE = 1 << 16
+MAX_REPL_FRAME = 16 << 20  # what the REPL may say about one cell; a third of a frame, for escapes
+HIGH_WATER = 1 << 20  # stop reading output while the host is this far behind
+PR_SET_DUMPABLE = 4
+
+
+def main(socket_path, settings):
+    """Connect to the host and serve it until it hangs up. Does not return."""
+    harden()
+    control, callback = connect(socket_path), connect(socket_path)
+    Supervisor(control, callback, settings).run()
+
+
+def harden():
+    """Close this process to code of the same uid: no ptrace, no /proc/1/mem or fd."""
+    set_dumpable(0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def set_dumpable(value):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_DUMPABLE, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+
+
+def connect(path):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(path)
+    return connection
+
+
+class Cell:
+    """The cell that is running: what the host asked for, and its deadlines."""
+
+    def __init__(self, request_id, params):
+        self.id = request_id
+        self.nonce = params["nonce"]
+        self.number = params["cell"]
+        self.grace = params["grace"]
+        self.interrupted = None  # "timeout" or "cancel", once a SIGINT was sent
+        self.next_step = time.monotonic() + params["timeout"]  # interrupt, later kill
+
+
+class Supervisor:
+    def __init__(self, control, callback, settings):
+        self.control = control
+        self.callback = callback
+        self.settings = settings
+        self.decoder = wire.Decoder()
+        self.outgoing = bytearray()
+        self.cell = None
+        self.repl = None  # a Child, or None between `lost` and `start`
+        self.kill_reason = None
+        self.handlers = {}
+        self.poller = select.poll()
+        control.setblocking(False)
+        callback.setblocking(False)
+        self.watch(control.fileno(), self.on_control)
+        self.watch_children()
+
+    # The loop.
+
+    def run(self):
+        self.notify("hello", {"protocol": PROTOCOL, "python": sys.version.split()[0]})
+        gc.freeze()
+        self.start_repl()
+        while True:
+            self.step()
+
+    def step(self):
+        for fd, events in self.poller.poll(self.poll_timeout()):
+            handler = self.handlers.get(fd)
+            if handler is not None:  # an earlier event of this round may have dropped it
+                handler(events)
+        if self.cell is not None and time.monotonic() >= self.cell.next_step:
+            self.escalate()
+
+    def poll_timeout(self):
+        if self.cell is None:
+            return None
+        return max(0, (self.cell.next_step - time.monotonic()) * 1000) + 1
+
+    def watch(self, fd, handler, events=select.POLLIN):
+        self.handlers[fd] = handler
+        self.poller.register(fd, events)
+
+    def unwatch(self, fd):
+        if self.handlers.pop(fd, None):
+            self.poller.unregister(fd)
+
+    def watch_children(self):
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, so that the fd is written
+        self.watch(read, lambda _: self.on_child_signal(read))
+
+    # The host.
+
+    def on_control(self, events):
+        if events & select.POLLOUT:
+            self.flush()
+        if not events & ~select.POLLOUT:
+            return
+        try:
+            data = self.control.recv(READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.end()
+        for payload in self.decoder.feed(data):
+            message = json.loads(payload)
+            getattr(self, "do_" + message["method"])(message.get("id"), message.get("params"))
+
+    def do_execute(self, request_id, params):
+        if self.repl is None or self.cell is not None:
+            self.send({"id": request_id, "error": {"code": -32000, "message": "the kernel is busy"}})
+            return
+        self.cell = Cell(request_id, params)
+        self.repl.send(
+            wire.pack(
+                "run",
+                {k: params[k] for k in ("cell", "code", "value_limit")},
+            )
+        )
+
+    def do_interrupt(self, _, params):
+        cell = self.cell
+        if cell is not None and cell.number == params["cell"] and not cell.interrupted:
+            self.interrupt("cancel")
+
+    def do_resync(self, _, params):
+        self.callback.setblocking(True)  # the host is reading
+        self.callback.sendall(bytes.fromhex(params["marker"]))
+        self.callback.setblocking(False)
+
+    def do_start(self, _, params):
+        self.drain_callback()
+        self.unwatch(self.callback.fileno())
+        self.start_repl()
+
+    def notify(self, method, params):
+        self.send({"method": method, "params": params})
+
+    def send(self, message):
+        self.outgoing += wire.frame(wire.dumps({"jsonrpc": "2.0", **message}))
+        self.flush()
+
+    def flush(self):
+        """Send what the host takes now; the rest when it takes more."""
+        try:
+            sent = self.control.send(self.outgoing)
+            del self.outgoing[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.end()
+        events = select.POLLIN | (select.POLLOUT if self.outgoing else 0)
+        self.poller.modify(self.control.fileno(), events)
+        if self.repl is not None:
+            self.repl.pause(len(self.outgoing) > HIGH_WATER)
+
+    def end(self):
+        """The host has gone, so the container goes."""
+        kill_everything(self.repl)
+        os._exit(0)
+
+    # The REPL.
+
+    def start_repl(self):
+        self.kill_reason = None
+        self.repl = Child(self)
+
+    def on_done(self, payload):
+        """The REPL says that its cell has ended. payload is checked JSON."""
+        if self.cell is not None and payload.get("cell") == self.cell.number:
+            self.repl.drain()
+            self.respond(payload)
+
+    def respond(self, payload, lost=None):
+        cell, self.cell = self.cell, None
+        result = {"nonce": cell.nonce, "interrupted": cell.interrupted, "lost": lost, "cell": payload}
+        self.send({"id": cell.id, "result": result})
+
+    def escalate(self):
+        """The running cell's time is up: ask, then kill."""
+        if self.cell.interrupted:
+            self.kill_reason = "it ignored the interrupt"
+            self.repl.kill()
+            self.cell.next_step = time.monotonic() + 3600
+        else:
+            self.interrupt("timeout")
+
+    def interrupt(self, why):
+        self.cell.interrupted = why
+        self.cell.next_step = time.monotonic() + self.cell.grace
+        self.repl.interrupt()
+
+    def on_child_signal(self, wakeup):
+        try:
+            os.read(wakeup, 4096)
+        except BlockingIOError:
+            pass
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if self.repl is not None and pid == self.repl.pid:
+                self.on_repl_death(status)
+
+    def on_repl_death(self, status):
+        child, self.repl = self.repl, None
+        kill_everything(child)
+        child.drain()
+        child.close()
+        reason = self.kill_reason or describe(status)
+        self.watch(self.callback.fileno(), lambda _: self.drain_callback())
+        self.notify("lost", {"reason": reason})
+        if self.cell is not None:
+            self.respond(None, lost=reason)
+
+    def drain_callback(self):
+        """Read away what the host sent to a REPL that is gone."""
+        try:
+            while True:
+                if not self.callback.recv(READ_SIZE):
+                    self.end()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.end()
+
+
+class Child:
+    """A REPL process, its pipes and its channel."""
+
+    def __init__(self, supervisor):
+        self.supervisor = supervisor
+        self.decoder = wire.Decoder(MAX_REPL_FRAME)
+        self.channel, channel = socket.socketpair()
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        self.sync_fd, sync = socket.socketpair()
+        self.streams = {
+            out_read: ("stdout", codecs.getincrementaldecoder("utf-8")("replace")),
+            err_read: ("stderr", codecs.getincrementaldecoder("utf-8")("replace")),
+        }
+        self.pid = os.fork()
+        if self.pid == 0:
+            become_repl(supervisor, channel, out_write, err_write, sync)
+        channel.close()
+        sync.close()
+        os.close(out_write)
+        os.close(err_write)
+        self.channel.setblocking(False)
+        self.sync_fd.setblocking(False)
+        self.outgoing = bytearray()
+        self.paused = False
+        supervisor.watch(self.channel.fileno(), self.on_channel)
+        supervisor.watch(self.sync_fd.fileno(), self.on_sync)
+        for fd in self.streams:
+            os.set_blocking(fd, False)
+            supervisor.watch(fd, lambda _, fd=fd: self.read_stream(fd))
+
+    def send(self, data):
+        self.outgoing += data
+        self.flush()
+
+    def flush(self):
+        try:
+            sent = self.channel.send(self.outgoing)
+            del self.outgoing[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.outgoing.clear()  # it is dying; SIGCHLD follows
+        events = select.POLLIN | (select.POLLOUT if self.outgoing else 0)
+        self.supervisor.poller.modify(self.channel.fileno(), events)
+
+    def on_channel(self, events):
+        if events & select.POLLOUT:
+            self.flush()
+        if not events & ~select.POLLOUT:
+            return
+        try:
+            data = self.channel.recv(READ_SIZE)
+            reports = [parse_done(payload) for payload in self.decoder.feed(data)]
+        except BlockingIOError:
+            return
+        except (OSError, ValueError, RecursionError, wire.ProtocolError):
+            self.supervisor.kill_reason = "a cell wrote to the kernel's own channel"
+            data = b""
+        if not data:  # closed, or no longer speaking the protocol: of no more use
+            self.supervisor.unwatch(self.channel.fileno())
+            self.kill()  # if it is not dead already
+            return
+        for report in reports:
+            self.supervisor.on_done(report)
+
+    def on_sync(self, _):
+        """The REPL switches streams: pass on what is there, so that order is kept."""
+        try:
+            data = self.sync_fd.recv(64)
+            if data:
+                self.drain()
+                self.sync_fd.send(data)
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.supervisor.unwatch(self.sync_fd.fileno())
+
+    def read_stream(self, fd):
+        """Pass on one piece of output; report whether there was any."""
+        name, decoder = self.streams[fd]
+        try:
+            data = os.read(fd, READ_SIZE)
+        except BlockingIOError:
+            return False
+        if not data:
+            self.supervisor.unwatch(fd)
+        text = decoder.decode(data, not data)
+        if text:
+            self.supervisor.notify("output", {"stream": name, "text": text})
+        return bool(data)
+
+    def drain(self):
+        """Pass on the output that is in the pipes now; bounded by their size."""
+        for fd in self.streams:
+            for _ in range(64):
+                if not self.read_stream(fd):
+                    break
+
+    def pause(self, paused):
+        """Stop or resume reading output, for the host's sake."""
+        if paused == self.paused:
+            return
+        self.paused = paused
+        for fd in self.streams:
+            if fd in self.supervisor.handlers:
+                self.supervisor.poller.modify(fd, 0 if paused else select.POLLIN)
+
+    def interrupt(self):
+        """SIGINT to the REPL and its children, as a terminal's Ctrl-C would."""
+        send_signal(os.killpg, self.pid, signal.SIGINT)
+
+    def kill(self):
+        send_signal(os.kill, self.pid, signal.SIGKILL)
+
+    def close(self):
+        for fd in self.streams:
+            self.supervisor.unwatch(fd)
+            os.close(fd)
+        for connection in (self.channel, self.sync_fd):
+            self.supervisor.unwatch(connection.fileno())
+            connection.close()
+
+
+def become_repl(supervisor, channel, out_fd, err_fd, sync):
+    """In the forked child: turn into the REPL process. Does not return."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        os.dup2(out_fd, 1)
+        os.dup2(err_fd, 2)
+        supervisor.control.close()
+        for fd in (out_fd, err_fd):
+            os.close(fd)
+        set_dumpable(1)
+        repl.main(channel, supervisor.callback, sync, supervisor.settings)
+    finally:
+        os._exit(70)
+
+
+def parse_done(payload):
+    """The params of the REPL's `done`, or ValueError: nothing in it is trusted."""
+    message = json.loads(payload, parse_constant=reject_constant)
+    if not isinstance(message, dict) or not isinstance(message.get("params"), dict):
+        raise ValueError("not a report")
+    return message["params"]
+
+
+def reject_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def kill_everything(child):
+    """SIGKILL to every process but this one, and reap them."""
+    if os.getpid() == 1:
+        send_signal(os.kill, -1, signal.SIGKILL)  # spares PID 1
+    elif child is not None:  # only in tests, outside a container
+        send_signal(os.killpg, child.pid, signal.SIGKILL)
+    try:
+        while os.waitpid(-1, 0):
+            pass
+    except ChildProcessError:
+        pass
+
+
+def send_signal(send, target, number):
+    try:
+        send(target, number)
+    except ProcessLookupError:
+        pass
+
+
+def describe(status):
+    """Why the REPL ended, for the model."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGKILL:
+            return "it was killed (SIGKILL; most often the memory limit)"
+        return f"it was killed by signal {number} ({signal.strsignal(number)})"
+    return f"it exited with status {os.WEXITSTATUS(status)}"

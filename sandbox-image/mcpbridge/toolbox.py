@@ -1,0 +1,380 @@
+"""`tools`: every tool of every configured MCP server, as Python."""
+
+from . import values
+from .callback import RemoteError
+from .values import ToolError
+
+MANUAL = """\
+tools: every tool of every MCP server configured on the host.
+
+  tools.search("create an issue", limit=8)   ranked over all servers, loaded or not; typos are fine
+  tools.servers()                            the servers: name, description, number of tools, state
+  dir(tools.github), list(tools.github)      the tools of a server
+  help(tools.github.create_issue)            signature, parameters, description
+  tools.github.create_issue(title="x")       call it: returns Python data, raises ToolError
+  await tools.github.create_issue.aio(…)     the same in async code; asyncio.gather runs them in parallel
+  tools.map(tools.web.fetch, urls)           in parallel, results in order; return_exceptions=True keeps going
+  tools.call("github", "create_issue", {…})  by name
+
+Dicts in results allow attributes: issue.title. Images are shown when they are a cell's last value.
+`_` is the last value shown; out[n] is all that cell n printed; `await` works at top level.
+Only what a cell prints, and its last expression, reaches you: filter and join here."""
+
+
+class Toolbox:
+    """The servers as attributes. See help(tools)."""
+
+    __doc__ = MANUAL
+
+    def __init__(self, client):
+        self._client = client
+        self._servers = {}  # identifier or name -> Server
+
+    def search(self, query, limit=8):
+        """Tools that fit query, best first, over every configured server."""
+        reply = _ask(self._client, "tools/search", {"query": str(query), "limit": int(limit)})
+        hits = [Hit(self, hit) for hit in reply["hits"]]
+        return Hits(hits, reply.get("note", ""))
+
+    def servers(self):
+        """The configured servers."""
+        reply = _ask(self._client, "servers/list", {})
+        return Listing(ServerInfo(s) for s in reply["servers"])
+
+    def call(self, server, tool, arguments=None):
+        """Call a tool by the names of its server and itself."""
+        if not isinstance(arguments, dict) and arguments is not None:
+            raise TypeError(f"arguments is a dict of names to values, not {type(arguments).__name__}")
+        return call_tool(self._client, server, tool, arguments or {})
+
+    def map(self, function, items, concurrency=8, return_exceptions=False):
+        """function over items in parallel; results in order.
+
+        An item that is a dict gives keyword arguments, a tuple positional ones,
+        anything else the first one. The first failure is raised once all that
+        started have ended, unless return_exceptions puts it in its place.
+        """
+        if concurrency < 1:
+            raise ValueError("concurrency is at least 1")
+        run = _map_tool if isinstance(function, Tool) else _map_function
+        results = run(function, [_arguments(item) for item in items], concurrency)
+        if not return_exceptions:
+            for result in results:
+                if isinstance(result, _Failure):
+                    raise result.error
+        return [r.error if isinstance(r, _Failure) else r for r in results]
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        server = self._servers.get(name)
+        if server is None:
+            server = self._servers[name] = self._find(name)
+        return server
+
+    __getitem__ = __getattr__
+
+    def _find(self, name):
+        servers = self.servers()
+        for info in servers:
+            if name in (info.ident, info.name):
+                return Server(self._client, info)
+        raise AttributeError(
+            f"no server {name!r}{_near(name, [s.ident for s in servers])}; "
+            f"tools.servers() lists them, tools.search({name!r}) finds tools"
+        )
+
+    def __dir__(self):
+        return ["call", "map", "search", "servers", *(s.ident for s in self.servers())]
+
+    def __iter__(self):
+        return (Server(self._client, info) for info in self.servers())
+
+    def __repr__(self):
+        return MANUAL
+
+    def _help(self):
+        return MANUAL
+
+
+class Server:
+    """A server's tools as attributes; iterating gives the tools."""
+
+    def __init__(self, client, info):
+        self._client = client
+        self._info = info
+        self._tools = None
+
+    def _load(self):
+        if self._tools is None:
+            reply = _ask(self._client, "tools/list", {"server": self._info.name})
+            self._tools = {doc["ident"]: Tool(self._client, self._info, doc) for doc in reply["tools"]}
+        return self._tools
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = self._load()
+        if name in known:
+            return known[name]
+        for tool in known.values():
+            if tool.name == name:
+                return tool
+        self._tools = None  # the server may have new tools when asked again
+        raise AttributeError(
+            f"server {self._info.name!r} has no tool {name!r}{_near(name, known)}; "
+            f"dir(tools.{self._info.ident}) lists its tools"
+        )
+
+    __getitem__ = __getattr__
+
+    def __dir__(self):
+        return list(self._load())
+
+    def __iter__(self):
+        return iter(self._load().values())
+
+    def __len__(self):
+        return len(self._load())
+
+    def __repr__(self):
+        return self._help()
+
+    def _help(self):
+        head = f"server {self._info.name}: {self._info.description or 'no description'}"
+        return "\n".join([head, *(f"  {tool!r}" for tool in self)])
+
+
+class Tool:
+    """A tool. Call it; help() tells its parameters."""
+
+    def __init__(self, client, server, doc):
+        self._client = client
+        self._doc = doc
+        self._server = server
+        self.server = server.name
+        self.name = doc["name"]
+        self.__name__ = doc["ident"]
+        self.__qualname__ = f"tools.{server.ident}.{doc['ident']}"
+        self.__doc__ = doc.get("description") or ""
+
+    @property
+    def __signature__(self):
+        import inspect
+
+        kinds = inspect.Parameter
+        return inspect.Signature(
+            [
+                kinds(
+                    p["ident"],
+                    kinds.POSITIONAL_OR_KEYWORD,
+                    default=kinds.empty if p["required"] else _Literal(p.get("default") or "None"),
+                    annotation=p["type"],
+                )
+                for p in self._doc["params"]  # required ones come first
+            ]
+        )
+
+    def __call__(self, *args, **kwargs):
+        return call_tool(self._client, self.server, self.name, self._bind(args, kwargs))
+
+    async def aio(self, *args, **kwargs):
+        """The call for async code."""
+        params = _call_params(self.server, self.name, self._bind(args, kwargs))
+        try:
+            reply = await self._client.acall("tools/call", params)
+        except RemoteError as error:
+            raise _tool_error(error, self.server, self.name) from None
+        return values.unwrap(reply, self.server, self.name)
+
+    def _start(self, args, kwargs):
+        params = _call_params(self.server, self.name, self._bind(args, kwargs))
+        return self._client.start("tools/call", params)
+
+    def _finish(self, call):
+        try:
+            reply = call.result()
+        except RemoteError as error:
+            raise _tool_error(error, self.server, self.name) from None
+        return values.unwrap(reply, self.server, self.name)
+
+    def _bind(self, args, kwargs):
+        """Positional and keyword arguments as the tool's own parameter names."""
+        params = self._doc["params"]
+        if len(args) > len(params):
+            raise TypeError(self._usage(f"takes {len(params)} arguments, got {len(args)}"))
+        arguments = {p["name"]: value for p, value in zip(params, args)}
+        known = {p["name"]: p["name"] for p in params} | {p["ident"]: p["name"] for p in params}
+        for key, value in kwargs.items():
+            if key not in known and not self._doc.get("open"):
+                raise TypeError(self._usage(f"has no parameter {key!r}{_near(key, known)}"))
+            name = known.get(key, key)
+            if name in arguments:
+                raise TypeError(self._usage(f"got {key!r} twice"))
+            arguments[name] = value
+        missing = [p["ident"] for p in params if p["required"] and p["name"] not in arguments]
+        if missing:
+            raise TypeError(self._usage(f"misses {', '.join(map(repr, missing))}"))
+        return arguments
+
+    def _usage(self, problem):
+        return f"{self.__qualname__} {problem}. Signature: {self._doc['signature']}"
+
+    def __repr__(self):
+        description = (self._doc.get("description") or "").strip().split("\n")[0]
+        return f"{self._doc['signature']}   {description}".rstrip()
+
+    def _help(self):
+        lines = [self._doc["signature"], ""]
+        if self._doc.get("description"):
+            lines += [self._doc["description"].strip(), ""]
+        for p in self._doc["params"]:
+            need = "required" if p["required"] else "optional"
+            if not p["required"] and p.get("default"):
+                need = f"default {p['default']}"
+            lines.append(f"  {p['ident']}: {p['type']} ({need})  {p.get('description') or ''}".rstrip())
+        return "\n".join(lines)
+
+
+class Hit:
+    """A tool that a search found. Call it, or read .server .tool .signature .description .score"""
+
+    def __init__(self, toolbox, hit):
+        self._toolbox = toolbox
+        self.server = hit["server"]
+        self.tool = hit["tool"]
+        self.signature = hit["signature"]
+        self.description = hit["description"]
+        self.score = hit["score"]
+
+    def __call__(self, *args, **kwargs):
+        if not self.tool:
+            raise TypeError(f"this hit is a server: list its tools with dir(tools[{self.server!r}])")
+        return self._toolbox[self.server][self.tool](*args, **kwargs)
+
+    def __repr__(self):
+        return f"{self.signature}   {self.description}".rstrip()
+
+    def _help(self):
+        return self._toolbox[self.server][self.tool]._help() if self.tool else repr(self)
+
+
+class ServerInfo(values.Record):
+    """A configured server; prints as one line."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        count = "tools not listed yet" if self.tools is None else f"tools: {self.tools}"
+        trouble = f": {self.error}" if self.get("error") else ""
+        about = f"   {self.description}" if self.description else ""
+        return f"{self.ident} ({count}; {self.state}{trouble}){about}"
+
+
+class Listing(list):
+    """A list that prints one item a line."""
+
+    def __repr__(self):
+        return "\n".join(map(repr, self)) or "(none)"
+
+
+class Hits(Listing):
+    """Search hits, best first. `note` says what could not be searched or matched."""
+
+    def __init__(self, hits, note):
+        super().__init__(hits)
+        self.note = note
+
+    def __repr__(self):
+        lines = [super().__repr__()] if self else ["no tool found"]
+        return "\n".join([*lines, self.note] if self.note else lines)
+
+
+class _Literal(str):
+    """A default value as the signature shows it."""
+
+    __repr__ = str.__str__
+
+
+class _Failure:
+    """What a parallel call raised, in the place of its result."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+def call_tool(client, server, tool, arguments):
+    """Call a tool and return its value, or raise ToolError."""
+    try:
+        reply = client.call("tools/call", _call_params(server, tool, arguments))
+    except RemoteError as error:
+        raise _tool_error(error, server, tool) from None
+    return values.unwrap(reply, server, tool)
+
+
+def _call_params(server, tool, arguments):
+    return {"server": server, "tool": tool, "arguments": arguments}
+
+
+def _tool_error(error, server, tool):
+    text = f"{error} {error.hint}".strip() if error.hint else str(error)
+    return ToolError(text, server, tool)
+
+
+def _ask(client, method, params):
+    """A request about tools rather than to one."""
+    try:
+        return client.call(method, params)
+    except RemoteError as error:
+        raise _tool_error(error, None, None) from None
+
+
+def _arguments(item):
+    if isinstance(item, dict):
+        return (), item
+    return (item if isinstance(item, tuple) else (item,)), {}
+
+
+def _map_tool(tool, items, concurrency):
+    """Calls in flight at once, from one thread: the host runs them in parallel."""
+    results = [None] * len(items)
+    waiting = list(enumerate(items))[::-1]
+    running = {}  # call -> index of its item
+    try:
+        while waiting or running:
+            while waiting and len(running) < concurrency:
+                index, (args, kwargs) = waiting.pop()
+                try:
+                    running[tool._start(args, kwargs)] = index
+                except Exception as error:
+                    results[index] = _Failure(error)
+            for call in tool._client.wait_any(running) if running else ():
+                index = running.pop(call)
+                try:
+                    results[index] = tool._finish(call)
+                except Exception as error:
+                    results[index] = _Failure(error)
+    except BaseException:
+        tool._client.abandon(running)
+        raise
+    return results
+
+
+def _map_function(function, items, concurrency):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(item):
+        try:
+            return function(*item[0], **item[1])
+        except Exception as error:
+            return _Failure(error)
+
+    with ThreadPoolExecutor(concurrency) as pool:
+        return list(pool.map(run, items))
+
+
+def _near(name, names):
+    import difflib
+
+    close = difflib.get_close_matches(name, list(names), 3)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -1,0 +1,44 @@
+"""Tracebacks for a reader who knows only the cells: the user's own lines."""
+
+import traceback
+
+_USER_FILES = ("<cell ", "/workspace/", "/tmp/", "/mnt/")
+_MAX_CHARS = 12_000
+
+
+def describe(error):
+    """error as {type, message, traceback}, bounded."""
+    try:
+        tree = traceback.TracebackException.from_exception(error, compact=True)
+        _trim(tree)
+        text = "".join(tree.format()).rstrip("\n")
+        message = str(error)
+    except Exception as trouble:  # a __str__ that raises, an endless __cause__ …
+        message = f"(its message cannot be shown: {type(trouble).__name__})"
+        text = f"{type(error).__name__}: {message}"
+    return {
+        "type": type(error).__name__,
+        "message": _cut(message, 2000),
+        "traceback": _cut(text, _MAX_CHARS),
+    }
+
+
+def _trim(tree):
+    """Keep the frames of user files, in the error and in those that led to it."""
+    seen = set()
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        frames = [f for f in node.stack or () if f.filename.startswith(_USER_FILES)]
+        node.stack = traceback.StackSummary.from_list(frames) if frames else None
+        todo += [node.__cause__, node.__context__, *(getattr(node, "exceptions", None) or ())]
+
+
+def _cut(text, limit):
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - limit:,} characters cut …]\n{text[-half:]}"

@@ -1,0 +1,139 @@
+"""What a tool call returns, as Python values."""
+
+import base64
+import json
+
+IMAGE_LIMIT = 1 << 20  # bytes of one image shown to the model
+IMAGE_ITEMS = 16  # how far into a list images are looked for
+
+
+class ToolError(Exception):
+    """A tool call failed. `server`, `tool`, and `result`: the raw result, if there is one."""
+
+    def __init__(self, message, server=None, tool=None, result=None):
+        super().__init__(message)
+        self.server = server
+        self.tool = tool
+        self.result = result
+
+
+ToolError.__module__ = "__main__"  # where cells see it: tracebacks then name it plainly
+
+
+class Record(dict):
+    """A JSON object: a dict whose keys can be read as attributes too."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            keys = ", ".join(map(str, list(self)[:20]))
+            raise AttributeError(f"no key {name!r} here; the keys are: {keys}") from None
+
+    def __dir__(self):
+        return [*super().__dir__(), *(k for k in self if isinstance(k, str) and k.isidentifier())]
+
+
+class Media:
+    """Bytes with a MIME type, from a content block."""
+
+    def __init__(self, data, mime_type):
+        self.data = data
+        self.mime_type = mime_type
+
+    def __repr__(self):
+        return f"<{type(self).__name__} {self.mime_type}, {len(self.data):,} bytes>"
+
+    def save(self, path):
+        """Write the bytes to path; return path."""
+        with open(path, "wb") as file:
+            file.write(self.data)
+        return path
+
+
+class Image(Media):
+    """An image. Left as a cell's last expression, the model sees it."""
+
+
+class Audio(Media):
+    """Sound."""
+
+
+def parse(payload):
+    """JSON with objects as Records."""
+    return json.loads(payload, object_hook=Record)
+
+
+def unwrap(result, server, tool):
+    """The Python value of a CallToolResult, or ToolError if it says isError."""
+    blocks = [_block(b) for b in result.get("content") or []]
+    if result.get("isError"):
+        texts = [b for b in blocks if isinstance(b, str)]
+        message = "\n".join(texts) or "the tool reported an error without saying which"
+        raise ToolError(message, server, tool, result)
+    structured = result.get("structuredContent")
+    if structured is not None and not any(isinstance(b, Media) for b in blocks):
+        return structured
+    if not blocks:
+        return None
+    return _parsed(blocks[0]) if len(blocks) == 1 else [_parsed(b) for b in blocks]
+
+
+def _parsed(block):
+    """Text that is a JSON object or array as what it says; the rest as it is.
+
+    Bare numbers and words stay text: "007" and "1e5" are more often names.
+    """
+    if isinstance(block, str) and block.lstrip()[:1] in ("{", "["):
+        try:
+            return parse(block)
+        except ValueError:
+            pass
+    return block
+
+
+def _block(block):
+    """A content block as a Python value; an unknown kind stays as it came."""
+    kind = block.get("type")
+    if kind == "text":
+        return block.get("text", "")
+    if kind in ("image", "audio"):
+        data = base64.b64decode(block.get("data", ""))
+        return (Image if kind == "image" else Audio)(data, block.get("mimeType", ""))
+    if kind == "resource":
+        resource = block.get("resource") or {}
+        if "text" in resource:
+            return resource["text"]
+    return block
+
+
+def images_of(value):
+    """The images that value is, or has as its items, as [{mime, data: base64}]."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    found = (_as_image(item) for item in items[:IMAGE_ITEMS])
+    return [image for image in found if image is not None]
+
+
+def _as_image(value):
+    if isinstance(value, Image):
+        data, mime = value.data, value.mime_type
+    elif data := _call(value, "_repr_png_"):
+        mime = "image/png"
+    elif data := _call(value, "_repr_jpeg_"):
+        mime = "image/jpeg"
+    if not isinstance(data, bytes) or not 0 < len(data) <= IMAGE_LIMIT:
+        return None
+    return {"mime": mime, "data": base64.b64encode(data).decode()}
+
+
+def _call(value, method):
+    """value.method() if its class has it, else None; never an exception."""
+    function = getattr(type(value), method, None)
+    if function is None:
+        return None
+    try:
+        return function(value)
+    except Exception:
+        return None
