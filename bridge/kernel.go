@@ -1,0 +1,351 @@
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/proxy"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	sandboximage "github.com/mcp-bridge/mcp-bridge/sandbox-image"
+	"github.com/mcp-bridge/mcp-bridge/sandbox-image/wire"
+)
+
+const (
+	helloTimeout = 10 * time.Second // from the connection to the kernel's first word
+	readyTimeout = 20 * time.Second // from a lost REPL to a new one
+	exitTimeout  = 2 * time.Second  // to learn how a dead sandbox ended
+	// overtime is how long past the deadline and the grace a cell's end may
+	// come. The supervisor enforces both; if it cannot, the sandbox is killed.
+	overtime = 10 * time.Second
+)
+
+// A kernel is the host's end of one sandbox: it sends cells, one at a time, and
+// receives their output and outcome.
+type kernel struct {
+	box     runtime.Sandbox
+	control *wire.Conn
+	calls   *wire.Conn
+	log     *slog.Logger
+	output  func(stream, text string) // these two are called by the one goroutine
+	lost    func(reason string)       // that reads control
+
+	stop context.CancelFunc // ends the callback server
+	wg   sync.WaitGroup     // the readers of both channels, and the reaper
+	dead chan struct{}      // closed when the sandbox is of no more use
+
+	mu      sync.Mutex
+	err     error         // why dead was closed
+	pending *pendingCell  // the cell that runs
+	ready   chan struct{} // closed while there is a REPL to send a cell to
+	lastID  int64
+}
+
+type pendingCell struct {
+	id      int64
+	nonce   string
+	done    chan outcome // buffered
+	overdue *time.Timer  // kills the sandbox
+}
+
+// An outcome is how a cell ended, as the supervisor tells it.
+type outcome struct {
+	Nonce       string  `json:"nonce"`
+	Interrupted string  `json:"interrupted"` // "", "timeout" or "cancel"
+	Lost        string  `json:"lost"`        // why the REPL is gone, or ""
+	Cell        *report `json:"cell"`        // nil if Lost
+	err         error   // the sandbox died
+}
+
+// A report is how a cell ended, as the REPL tells it: the user's code could
+// have written it.
+type report struct {
+	Status string        `json:"status"` // "ok", "error" or "exit"
+	Value  *valueReport  `json:"value"`
+	Images []imageReport `json:"images"`
+	Error  *errorReport  `json:"error"`
+	Exit   int           `json:"exit"`
+}
+
+type valueReport struct {
+	Text  string `json:"text"`
+	Shape string `json:"shape"` // set if Text is not all of it
+}
+
+type imageReport struct {
+	MIME string `json:"mime"`
+	Data []byte `json:"data"`
+}
+
+type errorReport struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback"`
+}
+
+type kernelOptions struct {
+	engine   runtime.Engine
+	image    string
+	limits   runtime.Limits
+	tools    Tools
+	handlers map[string]proxy.Handler  // more methods of the callback channel
+	output   func(stream, text string) // what cells print, in order
+	lost     func(reason string)       // the REPL is gone and a new one is coming
+	log      *slog.Logger
+}
+
+// startKernel starts a sandbox with a kernel in it. ctx bounds the start.
+func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
+	command, err := sandboximage.Command(runtime.FilesDir, runtime.SocketPath, sandboximage.Settings{
+		DataLimit: dataLimit(opts.limits.MemoryBytes),
+	})
+	if err != nil {
+		return nil, err
+	}
+	box, err := opts.engine.Start(ctx, runtime.Spec{
+		Image:   opts.image,
+		Command: command,
+		Env:     []string{"LANG=C.UTF-8"},
+		Files:   sandboximage.Files(),
+		Seccomp: sandboximage.Seccomp(),
+		Limits:  opts.limits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := &kernel{
+		box:     box,
+		control: wire.NewConn(box.Control()),
+		calls:   wire.NewConn(box.Callback()),
+		log:     opts.log.With("sandbox_id", box.ID()),
+		output:  opts.output,
+		lost:    opts.lost,
+		dead:    make(chan struct{}),
+		ready:   make(chan struct{}),
+	}
+	if err := k.greet(); err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	close(k.ready)
+	callCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	k.stop = stop
+	k.wg.Go(k.readControl)
+	k.wg.Go(func() { k.serveCalls(callCtx, opts.tools, opts.handlers) })
+	k.wg.Go(k.reap)
+	return k, nil
+}
+
+// dataLimit leaves room below the container's limit for the supervisor and the
+// tmpfs pages that count against it too.
+func dataLimit(memory int64) int64 {
+	return memory - min(memory/8, 64<<20)
+}
+
+// greet reads the kernel's first message and checks that we understand it.
+func (k *kernel) greet() error {
+	conn := k.box.Control()
+	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return fmt.Errorf("wait for the kernel: %w", err)
+	}
+	m, err := k.control.Receive()
+	if err != nil {
+		return fmt.Errorf("wait for the kernel: %w", err)
+	}
+	var hello struct {
+		Protocol int `json:"protocol"`
+	}
+	if m.Method != "hello" || json.Unmarshal(m.Params, &hello) != nil || hello.Protocol != sandboximage.Protocol {
+		return fmt.Errorf("greet the kernel: %w", wire.ErrProtocol)
+	}
+	return conn.SetReadDeadline(time.Time{})
+}
+
+// execute sends a cell. The outcome comes on the channel, always.
+func (k *kernel) execute(ctx context.Context, cell int, code string, timeout, grace time.Duration, valueLimit int) (<-chan outcome, error) {
+	if err := k.awaitReady(ctx); err != nil {
+		return nil, err
+	}
+	p := &pendingCell{nonce: randomHex(), done: make(chan outcome, 1)}
+	k.mu.Lock()
+	if k.err != nil {
+		k.mu.Unlock()
+		return nil, k.err
+	}
+	k.lastID++
+	p.id = k.lastID
+	p.overdue = time.AfterFunc(timeout+grace+overtime, func() {
+		k.fail(errors.New("the sandbox did not answer when the cell's time was up"))
+	})
+	k.pending = p
+	k.mu.Unlock()
+	err := k.control.Send(&wire.Message{ID: p.id, Method: "execute", Params: mustJSON(map[string]any{
+		"nonce": p.nonce, "cell": cell, "code": code,
+		"timeout": timeout.Seconds(), "grace": grace.Seconds(), "value_limit": valueLimit,
+	})})
+	if err != nil {
+		k.fail(fmt.Errorf("send the cell: %w", err))
+	}
+	return p.done, nil
+}
+
+// awaitReady waits while a lost REPL is replaced.
+func (k *kernel) awaitReady(ctx context.Context) error {
+	k.mu.Lock()
+	ready := k.ready
+	k.mu.Unlock()
+	select {
+	case <-ready:
+		return nil
+	default:
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-k.dead:
+		return k.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(readyTimeout):
+		k.fail(errors.New("the kernel did not start a new REPL"))
+		return k.err
+	}
+}
+
+// interrupt asks the supervisor to interrupt the cell, then to kill it.
+func (k *kernel) interrupt(cell int) {
+	if err := k.control.Send(&wire.Message{Method: "interrupt", Params: mustJSON(map[string]int{"cell": cell})}); err != nil {
+		k.fail(fmt.Errorf("interrupt the cell: %w", err))
+	}
+}
+
+// readControl receives what the supervisor says until the stream ends.
+func (k *kernel) readControl() {
+	for {
+		m, err := k.control.Receive()
+		if err == nil {
+			err = k.handle(m)
+		}
+		if err != nil {
+			k.fail(err)
+			return
+		}
+	}
+}
+
+func (k *kernel) handle(m *wire.Message) error {
+	switch {
+	case m.Method == "output":
+		var out struct{ Stream, Text string }
+		if err := json.Unmarshal(m.Params, &out); err != nil {
+			return fmt.Errorf("%w: output", wire.ErrProtocol)
+		}
+		k.output(out.Stream, out.Text)
+		return nil
+	case m.Method == "lost":
+		var lost struct{ Reason string }
+		if err := json.Unmarshal(m.Params, &lost); err != nil {
+			return fmt.Errorf("%w: lost", wire.ErrProtocol)
+		}
+		k.lost(lost.Reason)
+		return k.resync()
+	case m.Method == "":
+		return k.finish(m)
+	default:
+		return fmt.Errorf("%w: method %.32q", wire.ErrProtocol, m.Method)
+	}
+}
+
+// finish takes the response to execute.
+func (k *kernel) finish(m *wire.Message) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.pending
+	var result outcome
+	if p == nil || m.ID != p.id || m.Error != nil || json.Unmarshal(m.Result, &result) != nil ||
+		result.Nonce != p.nonce || (result.Lost == "") != (result.Cell != nil) {
+		return fmt.Errorf("%w: not the answer to the running cell", wire.ErrProtocol)
+	}
+	p.overdue.Stop()
+	k.pending = nil
+	p.done <- result
+	return nil
+}
+
+// resync begins the replacement of a lost REPL, which may have died in the
+// middle of a frame; serveCalls ends it.
+func (k *kernel) resync() error {
+	marker := make([]byte, 16)
+	rand.Read(marker) //nolint:errcheck // never fails, see crypto/rand
+	k.mu.Lock()
+	k.ready = make(chan struct{})
+	k.mu.Unlock()
+	k.calls.ExpectMarker(marker)
+	return k.control.Send(&wire.Message{Method: "resync", Params: mustJSON(map[string]string{
+		"marker": hex.EncodeToString(marker),
+	})})
+}
+
+// serveCalls serves the callback channel for one REPL after the other.
+func (k *kernel) serveCalls(ctx context.Context, tools Tools, handlers map[string]proxy.Handler) {
+	for {
+		err := tools.ServeCallbacks(ctx, k.calls, handlers)
+		if !errors.Is(err, wire.ErrResynced) {
+			k.fail(fmt.Errorf("callback channel: %w", err))
+			return
+		}
+		if err := k.control.Send(&wire.Message{Method: "start", Params: json.RawMessage("{}")}); err != nil {
+			k.fail(err)
+			return
+		}
+		k.mu.Lock()
+		close(k.ready)
+		k.mu.Unlock()
+	}
+}
+
+// fail declares the sandbox dead. The first reason stands.
+func (k *kernel) fail(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err != nil {
+		return
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the sandbox ended")
+	}
+	k.err = err
+	if k.pending != nil {
+		k.pending.overdue.Stop()
+		k.pending.done <- outcome{err: err}
+		k.pending = nil
+	}
+	close(k.dead)
+}
+
+// reap removes the sandbox once it is dead.
+func (k *kernel) reap() {
+	<-k.dead
+	k.stop()
+	if err := k.box.Close(); err != nil {
+		k.log.Warn("sandbox not removed", "error", err)
+	}
+}
+
+// close removes the sandbox and waits until all that belonged to it has ended.
+func (k *kernel) close() {
+	k.fail(errClosing)
+	k.wg.Wait()
+}
+
+func randomHex() string {
+	b := make([]byte, 16)
+	rand.Read(b) //nolint:errcheck // never fails, see crypto/rand
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,120 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxCellOutput    = 32 << 20 // bytes kept of one cell's output
+	maxSessionOutput = 64 << 20 // bytes kept of all cells of a session
+)
+
+// A transcript is what a cell printed, stdout and stderr in the order they
+// came. Of more than maxCellOutput bytes the middle is dropped.
+type transcript struct {
+	head    []byte
+	tail    []byte
+	dropped int
+}
+
+func (t *transcript) write(text string) {
+	if room := maxCellOutput/2 - len(t.head); len(t.tail) == 0 && room > 0 {
+		n := min(room, len(text))
+		t.head = append(t.head, text[:n]...)
+		text = text[n:]
+	}
+	t.tail = append(t.tail, text...)
+	if len(t.tail) > maxCellOutput {
+		cut := len(t.tail) - maxCellOutput/2
+		t.dropped += cut
+		t.tail = append(t.tail[:0], t.tail[cut:]...)
+	}
+}
+
+func (t *transcript) size() int { return len(t.head) + len(t.tail) }
+
+// String returns the whole, or head and tail around a note on what is missing.
+func (t *transcript) String() string {
+	if t.dropped == 0 {
+		return string(t.head) + string(t.tail)
+	}
+	head := strings.ToValidUTF8(string(t.head), "")
+	tail := strings.ToValidUTF8(string(t.tail), "")
+	return fmt.Sprintf("%s\n[… %d bytes dropped: more than %d MiB were printed …]\n%s",
+		head, t.dropped, maxCellOutput>>20, tail)
+}
+
+// transcripts keeps the output of a session's latest cells.
+type transcripts struct {
+	cells  map[int]*transcript
+	oldest int
+	newest int
+}
+
+// begin returns the transcript of a new cell, forgetting old ones over the bound.
+func (t *transcripts) begin(cell int) *transcript {
+	if t.cells == nil {
+		t.cells = map[int]*transcript{}
+		t.oldest = cell
+	}
+	total := 0
+	for _, c := range t.cells {
+		total += c.size()
+	}
+	for ; t.oldest < cell && (total > maxSessionOutput || len(t.cells) >= 1000); t.oldest++ {
+		if c := t.cells[t.oldest]; c != nil {
+			total -= c.size()
+			delete(t.cells, t.oldest)
+		}
+	}
+	t.newest = cell
+	c := &transcript{}
+	t.cells[cell] = c
+	return c
+}
+
+// read returns what a cell printed, for out[cell].
+func (t *transcripts) read(cell int) (string, error) {
+	if c := t.cells[cell]; c != nil {
+		return c.String(), nil
+	}
+	if cell < 1 || cell > t.newest {
+		return "", fmt.Errorf("there is no cell %d; the latest is %d", cell, t.newest)
+	}
+	return "", fmt.Errorf("the output of cell %d is no longer kept; the oldest kept is that of cell %d", cell, t.oldest)
+}
+
+// shorten cuts the middle out of text with more than limit characters and puts
+// a note there that says where the whole is.
+func shorten(text string, limit int, whole string) string {
+	count := utf8.RuneCountInString(text)
+	if count <= limit {
+		return text
+	}
+	head := text[:runeOffset(text, limit*2/3)]
+	tail := text[runeOffset(text, count-limit/3):]
+	return fmt.Sprintf("%s\n[… %s of %s characters cut; the whole is in %s …]\n%s",
+		strings.TrimRight(head, "\n"), grouped(count-limit), grouped(count), whole, strings.TrimLeft(tail, "\n"))
+}
+
+// runeOffset returns the byte offset of the n-th character.
+func runeOffset(text string, n int) int {
+	for i := range text {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(text)
+}
+
+// grouped writes n with commas, 10,000.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

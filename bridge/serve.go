@@ -1,0 +1,160 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// drainTime is how long calls may go on after the client has closed its end:
+// long enough for a piped-in request to be answered.
+const drainTime = 2 * time.Second
+
+// Serve speaks MCP over in and out until the client closes in, or ctx is done.
+// Calls that run then are cut short. It closes neither the Bridge nor out.
+func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	input := &watchedReader{Reader: in, ended: make(chan struct{})}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-input.ended:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(drainTime):
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	defer wg.Wait()
+	defer stop()
+	err := b.server(ctx).Run(ctx, &mcp.IOTransport{Reader: input, Writer: unclosed{out}})
+	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// server returns an MCP server with the one tool. Calls end when ctx does.
+func (b *Bridge) server(ctx context.Context) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "mcp-bridge", Version: b.opts.Version}, &mcp.ServerOptions{
+		Logger:       b.log,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	server.AddTool(b.tool(), func(callCtx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		callCtx, cancel := context.WithCancel(callCtx)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		return b.call(callCtx, req), nil
+	})
+	return server
+}
+
+// call answers tools/call. What is wrong with the arguments is told to the
+// model, which can mend it, and not as a protocol error, which it never sees.
+func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
+	r := func() Result {
+		request, err := parseArguments(req.Params.Arguments)
+		if err != nil {
+			return failure(err)
+		}
+		return b.Run(ctx, request)
+	}()
+	result := &mcp.CallToolResult{IsError: r.IsError}
+	if r.Text != "" {
+		result.Content = append(result.Content, &mcp.TextContent{Text: r.Text})
+	}
+	for _, image := range r.Images {
+		result.Content = append(result.Content, &mcp.ImageContent{MIMEType: image.MIMEType, Data: image.Data})
+	}
+	return result
+}
+
+const (
+	// serverNames bounds how much of the description the servers' names take,
+	// in characters: with it the whole entry stays below 200 tokens.
+	serverNames = 120
+	longestName = 32
+)
+
+// tool returns the one entry of tools/list.
+func (b *Bridge) tool() *mcp.Tool {
+	return &mcp.Tool{
+		Name: "run_python",
+		Description: "Run Python in a persistent sandbox (no network). Its `tools` reach all MCP servers" +
+			listServers(b.opts.Servers) + ": tools.search(\"send mail\") finds, tools.<server>.<tool>(arg=...) calls " +
+			"and returns data; help(tools) explains. Variables persist. You see prints and the last expression.",
+		InputSchema: mustJSON(map[string]any{
+			"type": "object",
+			"properties": map[string]any{
+				"code":    map[string]any{"type": "string"},
+				"timeout": map[string]any{"type": "number", "description": fmt.Sprintf("seconds, default %v, max %v", b.opts.Timeout.Seconds(), b.opts.MaxTimeout.Seconds())},
+				"session": map[string]any{"type": "string", "description": "name of a separate sandbox"},
+			},
+			"required":             []string{"code"},
+			"additionalProperties": false,
+		}),
+	}
+}
+
+// listServers names servers for the model, as many as fit.
+func listServers(names []string) string {
+	var b strings.Builder
+	shown := 0
+	for _, name := range names {
+		if len(name) > longestName || b.Len()+len(name) > serverNames {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(name)
+		shown++
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case shown == len(names):
+		return " (" + b.String() + ")"
+	case shown == 0:
+		return fmt.Sprintf(" (%d)", len(names))
+	default:
+		return fmt.Sprintf(" (%s, %d more)", b.String(), len(names)-shown)
+	}
+}
+
+// watchedReader closes ended when its Reader has no more.
+type watchedReader struct {
+	io.Reader
+
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		r.once.Do(func() { close(r.ended) })
+	}
+	return n, err
+}
+
+// Close ends the wait for input only: the reader is the caller's.
+func (r *watchedReader) Close() error {
+	r.once.Do(func() { close(r.ended) })
+	return nil
+}
+
+// unclosed is a writer that is not ours to close.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
