@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/proxy"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
+)
+
+// sweepTimeout bounds the removal of what dead bridges left behind.
+const sweepTimeout = 30 * time.Second
+
+// engines are the container engines by the name --runtime knows them by, in the
+// order auto tries them.
+func engines() []namedEngine {
+	return []namedEngine{
+		{"podman", func(log *slog.Logger) (runtime.Engine, error) { return podman.New(podman.Options{Logger: log}) }},
+	}
+}
+
+type namedEngine struct {
+	name string
+	open func(*slog.Logger) (runtime.Engine, error)
+}
+
+func engineNames() []string {
+	var names []string
+	for _, e := range engines() {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+func (r *root) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(r.io.Err, &slog.HandlerOptions{Level: r.settings.logLevel}))
+}
+
+// config reads the server definitions. What is wrong with one of them is told
+// and keeps none of the others away.
+func (r *root) config() *discovery.Config {
+	executable, err := os.Executable()
+	if err != nil {
+		executable = "" // then the bridge knows itself by name only
+	}
+	config := discovery.Load(discovery.LoadOptions{
+		Dirs:       r.settings.configDirs,
+		Executable: executable,
+		AllowSelf:  r.settings.allowSelf,
+	})
+	for _, problem := range config.Problems {
+		fmt.Fprintf(r.io.Err, "mcp-bridge: warning: %v\n", problem)
+	}
+	return config
+}
+
+// proxy opens the catalog and the upstream servers; the caller closes it.
+func (r *root) proxy(config *discovery.Config, log *slog.Logger) (*proxy.Proxy, error) {
+	dir := r.settings.cacheDir
+	if dir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, configError("set --cache-dir", "no folder for the catalog of tools: %v", err)
+		}
+		dir = filepath.Join(base, "mcp-bridge", "catalog")
+	}
+	catalog, err := discovery.OpenCatalog(dir)
+	if err != nil {
+		return nil, configError("set --cache-dir to a folder that you own", "%v", err)
+	}
+	return proxy.New(proxy.Options{Servers: config.Servers, Catalog: catalog, Logger: log, Version: programVersion()}), nil
+}
+
+// engine opens the container engine that --runtime names.
+func (r *root) engine(log *slog.Logger) (runtime.Engine, error) {
+	all := engines()
+	name := r.settings.runtime
+	if name == "auto" {
+		return all[0].open(log)
+	}
+	i := slices.IndexFunc(all, func(e namedEngine) bool { return e.name == name })
+	if i < 0 {
+		return nil, usageError("use --runtime "+strings.Join(engineNames(), " or ")+", or auto", "unknown container engine %q", name)
+	}
+	return all[i].open(log)
+}
+
+// An app is everything that runs cells, put together.
+type app struct {
+	bridge *bridge.Bridge
+	engine runtime.Engine
+	tools  *proxy.Proxy
+	swept  chan struct{} // closed when leftovers of dead bridges are gone
+}
+
+// open puts an app together; the caller closes it. Nothing is started but the
+// removal of leftovers, in the background, if sweep is set.
+func (r *root) open(ctx context.Context, sweep bool, outputLimit int) (*app, error) {
+	if err := r.settings.validate(); err != nil {
+		return nil, err
+	}
+	log := r.logger()
+	engine, err := r.engine(log)
+	if err != nil {
+		return nil, err
+	}
+	config := r.config()
+	tools, err := r.proxy(config, log)
+	if err != nil {
+		return nil, err
+	}
+	a := &app{engine: engine, tools: tools, swept: make(chan struct{})}
+	a.bridge = bridge.New(bridge.Options{
+		Engine:      engine,
+		Image:       r.settings.image,
+		Limits:      r.settings.limits(),
+		Tools:       tools,
+		Servers:     enabled(config),
+		Version:     programVersion(),
+		Logger:      log,
+		Timeout:     time.Duration(r.settings.timeout),
+		MaxTimeout:  time.Duration(r.settings.maxTimeout),
+		OutputLimit: outputLimit,
+	})
+	if !sweep {
+		close(a.swept)
+		return a, nil
+	}
+	go func() {
+		defer close(a.swept)
+		ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+		defer cancel()
+		removed, err := engine.Sweep(ctx)
+		log.Info("leftovers of dead bridges removed", "count", removed, "error", err)
+	}()
+	return a, nil
+}
+
+// close removes every sandbox and ends every server.
+func (a *app) close(log *slog.Logger) {
+	a.bridge.Close()
+	<-a.swept
+	if err := a.tools.Close(); err != nil {
+		log.Warn("servers not closed", "error", err)
+	}
+	if err := a.engine.Close(); err != nil {
+		log.Warn("engine not closed", "error", err)
+	}
+}
+
+// enabled returns the Python names of the servers that may be used.
+func enabled(config *discovery.Config) []string {
+	var names []string
+	for _, s := range config.Servers {
+		if !s.Disabled {
+			names = append(names, s.Ident)
+		}
+	}
+	return names
+}

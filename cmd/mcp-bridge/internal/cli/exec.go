@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+)
+
+// execOutput is how many characters `exec` shows: a person or a pipe takes
+// more than a model should.
+const execOutput = 16 << 20
+
+func (r *root) execCommand() *cobra.Command {
+	var code string
+	cmd := &cobra.Command{
+		Use:   "exec {-c CODE | FILE | -}",
+		Short: "Run Python in a new sandbox and print what a model would see",
+		Example: "  mcp-bridge exec -c 'tools.search(\"create issue\")'\n" +
+			"  mcp-bridge exec report.py\n" +
+			"  echo 'print(1)' | mcp-bridge exec -",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			source, err := r.source(cmd, code, args)
+			if err != nil {
+				return err
+			}
+			return r.exec(cmd.Context(), source)
+		},
+	}
+	cmd.Flags().StringVarP(&code, "code", "c", "", "the code itself")
+	r.settings.addSandbox(cmd.Flags())
+	return cmd
+}
+
+// source returns the code to run.
+func (r *root) source(cmd *cobra.Command, code string, args []string) (string, error) {
+	const hint = "mcp-bridge exec -c CODE, mcp-bridge exec FILE or mcp-bridge exec -"
+	given := cmd.Flags().Changed("code")
+	switch {
+	case given == (len(args) == 1):
+		return "", usageError(hint, "exec takes either -c CODE, a file, or - for stdin")
+	case given:
+		return code, nil
+	case args[0] == "-":
+		return readCode(r.io.In, "stdin")
+	}
+	file, err := os.Open(args[0])
+	if err != nil {
+		return "", usageError(hint, "%v", err)
+	}
+	defer file.Close()
+	return readCode(file, args[0])
+}
+
+func readCode(from io.Reader, name string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(from, bridge.MaxCode+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return string(data), nil
+}
+
+func (r *root) exec(ctx context.Context, code string) error {
+	if code == "" {
+		return usageError("", "there is no code to run")
+	}
+	a, err := r.open(ctx, false, execOutput)
+	if err != nil {
+		return err
+	}
+	defer a.close(r.logger())
+	// A missing engine is the operator's to mend: an error here, not a result.
+	if err := a.engine.Check(ctx, r.settings.image); err != nil {
+		return err
+	}
+	result := a.bridge.Run(ctx, bridge.Request{Code: code, Timeout: time.Duration(r.settings.timeout)})
+	for _, image := range result.Images {
+		result.Text += fmt.Sprintf("\n[%s, %d bytes]", image.MIMEType, len(image.Data))
+	}
+	if !result.IsError {
+		_, err := fmt.Fprintln(r.io.Out, result.Text)
+		return err
+	}
+	fmt.Fprintln(r.io.Err, result.Text)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return errShown
+}

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func (r *root) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Serve MCP on stdin and stdout",
+		Long: "Serve MCP on stdin and stdout until the client closes stdin. This is what goes into a client's\n" +
+			`configuration: {"command": "mcp-bridge", "args": ["run"]}`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := r.open(cmd.Context(), true, 0)
+			if err != nil {
+				return err
+			}
+			defer a.close(r.logger())
+			return a.bridge.Serve(cmd.Context(), r.io.In, r.io.Out)
+		},
+	}
+	r.settings.addSandbox(cmd.Flags())
+	return cmd
+}
