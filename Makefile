@@ -1,0 +1,118 @@
+# What one does in this repository. `make help` lists the targets; .ci/run runs
+# them on a clean machine. Whatever is downloaded or built on the way is kept in
+# ${MCP_BRIDGE_DEV_CACHE:-~/.cache/mcp-bridge-dev}, so second runs are fast.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.ONESHELL:
+
+GO        ?= go
+PACKAGES  ?= ./...
+BENCHTIME ?= 1s
+FUZZTIME  ?= 10s
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -X github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/internal/cli.version=$(VERSION)
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+# Run, not required: as a tool of this module it would add two hundred
+# indirect requirements to go.mod.
+LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+TEST := $(GO) run ./.ci/gotest
+
+export CGO_ENABLED ?= 0
+
+##@ Use
+
+.PHONY: demo
+demo: provision build ## run a whole session: a client, the bridge, a sandbox, two MCP servers
+	$(GO) run ./examples/demo
+
+.PHONY: build
+build: ## build bin/mcp-bridge
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/mcp-bridge ./cmd/mcp-bridge
+
+.PHONY: image
+image: ## get or build the sandbox's image; FORCE=1 builds it anew
+	.ci/provision engine
+	sandbox-image/build/image.sh $(if $(FORCE),--force)
+
+.PHONY: provision
+provision: ## install what is missing: podman, MCP servers, the image
+	.ci/provision
+
+##@ Test
+
+.PHONY: test
+test: provision build ## run every test; fails where podman is missing
+	$(TEST) -count=1 $(PACKAGES)
+	.ci/test-python
+
+.PHONY: test-unit
+test-unit: ## run the tests that need no container engine
+	$(TEST) -short $(PACKAGES)
+	.ci/test-python host
+
+.PHONY: contract
+contract: provision ## run the engine contract on every engine
+	$(TEST) -count=1 ./runtime/...
+
+.PHONY: e2e
+e2e: provision build ## drive the built binary as a client does
+	$(TEST) -count=1 ./cmd/... ./examples/...
+
+.PHONY: race
+race: provision ## run the Go tests under the race detector
+	CGO_ENABLED=1 $(TEST) -count=1 -race $(PACKAGES)
+
+.PHONY: cover
+cover: provision ## run the Go tests and report what they cover
+	$(TEST) -count=1 -coverpkg=./... -coverprofile=cover.out $(PACKAGES)
+	$(GO) tool cover -func=cover.out | tail -n 1
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for FUZZTIME (10s)
+	for pkg in $$($(GO) list $(PACKAGES)); do
+	  for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do
+	    echo "$$pkg $$target"
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg"
+	  done
+	done
+
+.PHONY: bench
+bench: provision build ## measure; BENCHTIME=10x for a quick look
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PACKAGES) |
+	  sed -e '/no test files/d' -e '/^PASS$$/d'
+
+##@ Keep
+
+.PHONY: lint
+lint: ## check style, layering and formatting
+	$(LINT) run $(PACKAGES)
+
+.PHONY: fmt
+fmt: ## format the Go code
+	$(LINT) fmt
+
+.PHONY: tidy-check
+tidy-check: ## check that go.mod and go.sum are what the code needs
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: cross
+cross: ## build for every platform
+	for platform in $(PLATFORMS); do
+	  echo "$$platform"
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -o /dev/null ./cmd/mcp-bridge
+	done
+
+.PHONY: clean
+clean: ## remove what was built in the tree
+	rm -rf bin dist cover.out
+	find sandbox-image -name __pycache__ -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
