@@ -274,6 +274,9 @@ class ServerInfo(values.Record):
 class Listing(list):
     """A list that prints one item a line."""
 
+    def __add__(self, other):
+        return Listing([*self, *other])
+
     def __repr__(self):
         return "\n".join(map(repr, self)) or "(none)"
 

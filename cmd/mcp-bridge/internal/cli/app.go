@@ -129,6 +129,7 @@ func (r *root) open(ctx context.Context, sweep bool, outputLimit int) (*app, err
 		Logger:      log,
 		Timeout:     time.Duration(r.settings.timeout),
 		MaxTimeout:  time.Duration(r.settings.maxTimeout),
+		Yield:       time.Duration(r.settings.yield),
 		OutputLimit: outputLimit,
 	})
 	if !sweep {

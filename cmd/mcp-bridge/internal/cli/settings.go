@@ -34,6 +34,7 @@ type settings struct {
 	cpus       float64
 	timeout    seconds
 	maxTimeout seconds
+	yield      seconds
 }
 
 func (s *settings) addCommon(flags *pflag.FlagSet) {
@@ -44,7 +45,8 @@ func (s *settings) addCommon(flags *pflag.FlagSet) {
 }
 
 func (s *settings) addSandbox(flags *pflag.FlagSet) {
-	s.memory, s.timeout, s.maxTimeout = 512<<20, seconds(30*time.Second), seconds(120*time.Second)
+	s.memory = 512 << 20
+	s.timeout, s.maxTimeout, s.yield = seconds(30*time.Second), seconds(120*time.Second), seconds(45*time.Second)
 	flags.StringVar(&s.runtime, "runtime", "auto", "container engine: "+strings.Join(engineNames(), " or ")+", or auto")
 	flags.StringVar(&s.image, "image", defaultImage, "image of the sandbox, with Python 3.10 or newer")
 	flags.Var(&s.memory, "memory", "memory of a sandbox, such as 512m or 2g")
@@ -52,6 +54,7 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.cpus, "cpus", 1, "processors of a sandbox")
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")
+	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
 }
 
 // fromEnvironment sets the flags that were not given from MCP_BRIDGE_*.
