@@ -1,0 +1,84 @@
+package discovery
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzParseConfig: any bytes give definitions or one error, and errors are
+// fit to show. It is inside the package because a file for each input would
+// make it a hundred times slower.
+func FuzzParseConfig(f *testing.F) {
+	for _, seed := range []string{
+		``, `[]`, `{}`, `{"mcpServers":{}}`, "\ufeff{}", `{"mcpServers":{"a":{"command":"x","args":["${A:-b}","$${"],"env":{"K":"~/v"},"cwd":".","disabled":false}}}`,
+		`{"mcpServers":{"a":{"url":"x"},"a":3,"":{"comand":""}},"description":"d"}`, `{"mcpServers":{"\u001b[2J":{"command":"\u0000"}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		definitions, err := parseConfig(data)
+		if err != nil {
+			checkText(t, Problem{File: "f", Err: err}.String())
+			return
+		}
+		expand := newExpander(func(name string) (string, bool) { return "value", name != "MISSING" })
+		for _, d := range definitions {
+			s := d.server
+			err := d.err
+			if err == nil {
+				err = expand.server(&s)
+			}
+			if err != nil {
+				checkText(t, Problem{File: "f", Server: s.Name, Err: err}.String())
+				continue
+			}
+			if !s.Disabled && strings.TrimSpace(s.Command) == "" {
+				t.Errorf("no command: %q", data)
+			}
+			newSelfMatcher("").matches(s)
+			s.Fingerprint()
+		}
+		ServerIdents([]string{string(data), string(data)})
+	})
+}
+
+// FuzzDocument: any schema gives a bounded document that can be indexed.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"properties":{"a":{"$ref":"#"}},"required":["a","b"]}`, `{"$ref":"#/$defs/A","$defs":{"A":{"anyOf":[{"$ref":"#/$defs/A"},{"type":["string","null"]}]}}}`,
+		`{"properties":{"a b":{"enum":["x",1,null,{"k":[]}],"default":{"a":[1.5e3,true]}},"class":{"items":{"const":"\u202e"}}}}`,
+	} {
+		f.Add("create_issue", "Does \x1b[1mthings\x1b[0m. Really.", []byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, name, description string, schema []byte) {
+		server := Server{Name: name}
+		raw := json.RawMessage(schema)
+		docs := Document(server, []Tool{{Name: name, Description: description, InputSchema: raw, OutputSchema: raw, Annotations: raw}, {Name: name}})
+		if docs[0].Ident == docs[1].Ident {
+			t.Errorf("both are %q", docs[0].Ident)
+		}
+		d := docs[0]
+		checkText(t, d.Signature)
+		for _, p := range d.Params {
+			checkText(t, p.Type+p.Default+strings.Join(p.Enum, ""))
+			checkText(t, strings.ReplaceAll(p.Description, "\n", ""))
+		}
+		if len(d.Params) > maxParams || utf8.RuneCountInString(d.Signature) > 2*maxSignatureLength || utf8.RuneCountInString(d.Description) > maxToolDescription {
+			t.Errorf("unbounded: %d parameters, signature of %d", len(d.Params), len(d.Signature))
+		}
+		if _, err := json.Marshal(docs); err != nil {
+			t.Error(err)
+		}
+		r := NewIndex([]IndexedServer{{Server: server, Tools: docs, Listed: true}}).Search(description, 3)
+		checkText(t, r.Note)
+	})
+}
+
+func checkText(t *testing.T, s string) {
+	t.Helper()
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
+		t.Errorf("not fit to show: %q", s)
+	}
+}

@@ -1,0 +1,206 @@
+package discovery
+
+import "strings"
+
+// synonymTable lists words that stand for each other where tools are named and
+// described, one group a line; a+b is a pair of words. A word in several groups
+// stands for the words of all of them.
+const synonymTable = `
+create add new make insert generate build
+create open file post register
+delete remove drop erase destroy clear
+update edit modify change set patch alter
+get fetch retrieve read obtain load show view
+get list query lookup find check
+list show enumerate browse
+search find query lookup discover look
+send post publish submit
+message chat dm
+message mail email e+mail
+run execute start launch invoke
+stop kill terminate end cancel abort
+download fetch save
+save write store export persist
+upload push put attach
+copy duplicate clone
+move rename
+convert transform translate
+calculate compute evaluate math arithmetic
+compare diff difference
+analyze analysis examine inspect review
+summarize summary digest
+extract parse scrape
+merge combine join
+validate verify check
+draw plot render visualize
+recommend suggest suggestion recommendation
+explain describe info information detail
+ticket issue bug
+pr pull+request merge+request mr
+repo repository
+dir directory folder
+doc document docs
+docx word doc document
+xlsx xls excel spreadsheet workbook sheet
+pptx ppt powerpoint presentation slide deck
+md markdown
+csv table tabular
+db database sql
+pic picture image photo img png jpg jpeg
+video movie film clip
+audio music sound song mp3 wav
+graph chart plot diagram figure
+diagram flowchart flow+chart mermaid
+url link website site webpage web+page page
+web internet online
+browser webpage web+page
+navigate open visit goto
+click press tap
+type fill input
+screenshot capture snapshot screen+shot
+stock share equity ticker
+ticker symbol
+price cost quote rate value
+finance financial
+company business corporation
+crypto cryptocurrency bitcoin coin token btc
+currency exchange money forex
+news headline headlines
+trend trending hot popular ranking rank
+paper article publication literature study
+author writer
+weather forecast temperature climate
+location place address position
+address geocode coordinate latitude longitude
+coordinate gps latlng
+near nearby around close
+route direction directions path navigation
+map geo geographic
+restaurant food dining meal
+recipe dish cook cooking meal
+hotel accommodation lodging stay
+train railway rail
+ticket booking
+flight airline plane
+date day today time now tomorrow
+time clock hour
+current now latest today
+schedule calendar event appointment meeting
+task todo to+do
+note memo
+user person people member account
+team group
+contact person
+password secret credential
+token credential auth
+auth authenticate login sign+in authentication
+config configuration setting settings preference option
+env environment
+cmd command terminal shell bash
+process pid
+server host machine
+container docker
+log logs
+commit revision changeset
+branch ref
+package library module dependency
+dependency deps
+version release
+vulnerability security cve
+code source snippet program
+function method
+test spec
+memory remember knowledge
+entity node
+relation edge relationship
+random shuffle
+number integer figure
+game gaming match
+card deck
+disease condition
+wiki wikipedia encyclopedia
+domain hostname dns
+ip ipv4
+text content
+language lang locale
+id identifier
+stat stats statistics metric metrics
+history historical past
+max maximum
+min minimum
+avg average mean
+num number count amount
+qty quantity
+pwd password
+msg message
+org organization organisation
+color colour
+app application
+ui interface component
+todo issue
+channel room conversation
+comment reply
+k8s kubernetes
+js javascript
+ts typescript
+py python
+`
+
+// stopWords carry little meaning in a request.
+const stopWords = `a an and any are as at be been being but by can could did do does for from had has have he her him his how i if in
+into is it its just like may me might my need now of on or our please she should so some such tell than that the their them then
+there these they this those to too up us use used using very via want was we were what when where which while who whom whose why
+will with would you your help also about give let out all tool tools mcp server api`
+
+// synonyms knows which stems stand for each other.
+type synonyms struct {
+	groups [][]string          // stems; a pair of words is written as one
+	byStem map[string][]int    // groups a stem is in
+	pairs  map[string][]string // first stem of a pair to the second ones
+	stop   map[string]bool
+}
+
+func newSynonyms() *synonyms {
+	s := &synonyms{byStem: make(map[string][]int), pairs: make(map[string][]string), stop: make(map[string]bool)}
+	for line := range strings.Lines(synonymTable) {
+		var group []string
+		for entry := range strings.FieldsSeq(line) {
+			first, second, pair := strings.Cut(entry, "+")
+			if pair {
+				s.pairs[first] = append(s.pairs[first], second)
+			}
+			st := stem(first + second)
+			group = append(group, st)
+			s.byStem[st] = append(s.byStem[st], len(s.groups))
+		}
+		s.groups = append(s.groups, group)
+	}
+	for w := range strings.FieldsSeq(stopWords) {
+		s.stop[w] = true
+	}
+	return s
+}
+
+// of returns the stems that stand for a stem, itself excluded, in a fixed
+// order and possibly repeated.
+func (s *synonyms) of(st string) []string {
+	var list []string
+	for _, g := range s.byStem[st] {
+		for _, other := range s.groups[g] {
+			if other != st {
+				list = append(list, other)
+			}
+		}
+	}
+	return list
+}
+
+// isPair reports whether two words in a row are one entry of the table.
+func (s *synonyms) isPair(first, second string) bool {
+	for _, w := range s.pairs[first] {
+		if w == second || w == strings.TrimSuffix(second, "s") {
+			return true
+		}
+	}
+	return false
+}
