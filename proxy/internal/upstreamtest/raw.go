@@ -1,0 +1,178 @@
+package upstreamtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// WeirdResult is what the tool weird of the raw modes returns: numbers beyond
+// 2^53, keys in no order, content of an unknown type, odd escapes.
+const WeirdResult = `{"zeta":12345678901234567890,"content":[{"type":"hologram","z":1,"a":2},{"type":"text","text":"\u003cb\u003e\u2028\ud83d\ude00"}],"structuredContent":{"n":9007199254740993,"f":1.10,"e":1E400},"alpha":null}`
+
+// A raw server speaks MCP as its mode says, message by message.
+type raw struct {
+	mode string
+	in   *bufio.Scanner
+	args json.RawMessage // of the last call
+}
+
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string          `json:"name"`
+		Cursor    string          `json:"cursor"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"params"`
+}
+
+func runRaw(mode string) error {
+	r := &raw{mode: mode, in: bufio.NewScanner(os.Stdin)}
+	r.in.Buffer(nil, 64<<20)
+	if mode == Stubborn {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	first := true
+	for r.in.Scan() {
+		var req request
+		if err := json.Unmarshal(r.in.Bytes(), &req); err != nil {
+			return err
+		}
+		if mode == Strict && first && req.Method != "initialize" {
+			return fmt.Errorf("expected initialize, got %s", req.Method)
+		}
+		first = false
+		r.handle(req)
+	}
+	if mode == Stubborn {
+		select {}
+	}
+	return nil
+}
+
+func (r *raw) handle(req request) {
+	switch {
+	case req.Method == "initialize" && r.mode == Refusing:
+		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32000,"message":"no license for key ` + os.Getenv("API_KEY") + `"}}`)
+	case req.Method == "initialize":
+		r.reply(req, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}`)
+	case req.Method == "tools/list":
+		r.reply(req, r.list(req.Params.Cursor))
+		if r.mode == Deaf {
+			select {}
+		}
+	case req.Method == "tools/call":
+		r.call(req)
+	case req.ID != nil && r.mode != Silent:
+		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32601,"message":"Method not found"}}`)
+	}
+}
+
+const rawTools = `{"name":"weird","inputSchema":{"type":"object","properties":{"zulu":{"type":"integer"},"alpha":{"type":"string"}},"required":["zulu","alpha"]}},` +
+	`{"name":"args","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"deep","inputSchema":{"type":"object"}},` +
+	`{"name":"nothing","inputSchema":{"type":"object"}},{"name":"refuse","inputSchema":{"type":"object"}},{"name":"exit","inputSchema":{"type":"object"}},` +
+	`{"name":"input","inputSchema":{"type":"object"}}`
+
+func (r *raw) list(cursor string) string {
+	page, _ := strconv.Atoi(strings.TrimPrefix(cursor, "page-"))
+	tools := rawTools
+	next := ""
+	switch r.mode {
+	case Paged:
+		tools = numbered(page*50, 50)
+		if page < 5 {
+			next = fmt.Sprintf("page-%d", page+1)
+		}
+	case Endless:
+		tools = numbered(page, 1)
+		next = fmt.Sprintf("page-%d", page+1)
+	case Circular:
+		next = "page-1"
+	case Duplicate:
+		tools = `{"name":"twin","description":"first","inputSchema":{}},{"name":"twin","description":"second"},` +
+			`17,{"name":5},{"name":""},{"name":"bell\u0007"},{"name":"` + strings.Repeat("x", 300) + `"},` +
+			`{"name":"wordy","description":"` + strings.Repeat("blah ", 1<<20) + `"}`
+	}
+	if next != "" {
+		return `{"tools":[` + tools + `],"nextCursor":"` + next + `"}`
+	}
+	return `{"tools":[` + tools + `]}`
+}
+
+func numbered(from, count int) string {
+	tools := make([]string, count)
+	for i := range tools {
+		tools[i] = fmt.Sprintf(`{"name":"tool-%d","inputSchema":{"type":"object"}}`, from+i)
+	}
+	return strings.Join(tools, ",")
+}
+
+func (r *raw) call(req request) {
+	switch r.mode {
+	case Flood:
+		for i := 0; ; i++ {
+			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"s%d","method":"ping"}`, i))
+		}
+	case Chatter:
+		for range 5000 {
+			r.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+		}
+	case Broken:
+		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"result":{"content":[`)
+		return
+	case Orphan:
+		child := exec.Command("sleep", "300") //nolint:noctx // to be orphaned
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		os.Exit(5)
+	}
+	switch req.Params.Name {
+	case "args":
+		r.reply(req, `{"content":[],"structuredContent":`+string(req.Params.Arguments)+`}`)
+	case "huge":
+		r.reply(req, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 65<<20)+`"}]}`)
+	case "deep":
+		r.reply(req, `{"content":[],"structuredContent":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`}`)
+	case "nothing":
+		r.reply(req, `null`)
+	case "refuse":
+		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32602,"message":"bad \u001b[31mzulu\u001b[0m in /srv/app/data/file.db"}}`)
+	case "exit":
+		os.Exit(4)
+	case "input":
+		r.reply(req, `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}}}`)
+	case "weird":
+		r.reply(req, WeirdResult)
+	default:
+		r.reply(req, `{"content":[{"type":"text","text":"`+req.Params.Name+`"}]}`)
+	}
+}
+
+func (r *raw) reply(req request, result string) {
+	// Like the TypeScript SDK, which writes the id last.
+	r.send(`{"result":` + result + `,"jsonrpc":"2.0","id":` + string(req.ID) + `}`)
+	if r.mode == Twice {
+		r.send(`{"result":{"content":[]},"jsonrpc":"2.0","id":` + string(req.ID) + `}`)
+		r.send(`{"result":{"content":[]},"jsonrpc":"2.0","id":987654}`)
+		r.send(`{"result":{"content":[]},"jsonrpc":"2.0","id":"a"}`)
+	}
+}
+
+func (r *raw) send(line string) {
+	if r.mode == Noisy {
+		fmt.Print("\n  \r\nServer running on stdio\n{\"level\":\"info\",\"msg\":\"log line\"}\n{half a log line\n[1,2]\n\xff\xfe\n")
+		line = "\xef\xbb\xbf" + line + "\r"
+		defer time.Sleep(time.Millisecond)
+	}
+	fmt.Println(line)
+}
