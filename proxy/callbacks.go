@@ -1,0 +1,278 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/sandbox-image/wire"
+)
+
+// codeServerError is the JSON-RPC code for everything that has none of its own.
+const codeServerError = -32000
+
+// A Handler answers one request of a sandbox. It must check params, which may
+// be anything, and return valid JSON. An error that is an *[Error] reaches the
+// sandbox as it is; of any other the sandbox learns nothing but that it failed.
+type Handler func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+
+// ServeCallbacks answers the requests of one sandbox until the connection ends
+// or ctx is done. It owns conn and closes it. Then it cancels what is in flight,
+// waits for it, and returns: nil if the sandbox closed the connection, ctx's
+// error, or one that wraps wire.ErrProtocol if the sandbox broke the protocol.
+//
+// The methods are tools/call, tools/search, tools/list, servers/list, and those
+// of extra, which may be nil; the notification cancel ends a request. While
+// Options.MaxInFlight requests are in flight nothing more is read, cancel
+// included, so a sandbox does well to stay below.
+func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[string]Handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Unblocks Receive, and Send to a sandbox that does not read.
+	closeConn := sync.OnceFunc(func() { _ = conn.Close() })
+	defer closeConn()
+	stop := context.AfterFunc(ctx, closeConn)
+	defer stop()
+
+	c := &callbacks{
+		proxy:    p,
+		conn:     conn,
+		extra:    extra,
+		slots:    make(chan struct{}, p.opts.MaxInFlight),
+		inFlight: make(map[int64]context.CancelFunc),
+	}
+	err := c.serve(ctx)
+	cause := ctx.Err()
+	cancel()
+	closeConn()
+	c.running.Wait()
+	if cause != nil {
+		return cause
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// callbacks serves one connection.
+type callbacks struct {
+	proxy *Proxy
+	conn  *wire.Conn
+	extra map[string]Handler
+
+	slots   chan struct{}  // holds a token for every request in flight
+	running sync.WaitGroup // the same
+
+	mu       sync.Mutex
+	inFlight map[int64]context.CancelFunc
+}
+
+func (c *callbacks) serve(ctx context.Context) error {
+	for {
+		select {
+		case c.slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		msg, err := c.conn.Receive()
+		if err != nil {
+			return err
+		}
+		if msg.IsRequest() {
+			if err := c.begin(ctx, msg); err != nil {
+				return err
+			}
+			continue // the request has the slot
+		}
+		<-c.slots
+		if !msg.IsNotification() {
+			return fmt.Errorf("%w: a response that nobody asked for", wire.ErrProtocol)
+		}
+		if msg.Method == "cancel" {
+			c.cancel(msg.Params)
+		}
+		// hello, and what later kernels may have to say, is ignored.
+	}
+}
+
+// begin answers req in the background, and then gives back its slot.
+func (c *callbacks) begin(ctx context.Context, req *wire.Message) error {
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inFlight[req.ID] != nil {
+		cancel()
+		return fmt.Errorf("%w: request id %d is in use", wire.ErrProtocol, req.ID)
+	}
+	c.inFlight[req.ID] = cancel
+	c.running.Go(func() {
+		defer func() { <-c.slots }()
+		resp := c.answer(ctx, req)
+		c.mu.Lock()
+		delete(c.inFlight, req.ID)
+		c.mu.Unlock()
+		cancel()
+		c.send(resp)
+	})
+	return nil
+}
+
+// cancel handles the notification of that name; one for a request that is
+// answered already is late, not wrong.
+func (c *callbacks) cancel(params json.RawMessage) {
+	var target struct {
+		ID int64 `json:"id"`
+	}
+	if json.Unmarshal(params, &target) != nil {
+		return
+	}
+	c.mu.Lock()
+	cancel := c.inFlight[target.ID]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+func (c *callbacks) send(resp *wire.Message) {
+	err := c.conn.Send(resp)
+	if errors.Is(err, wire.ErrTooLarge) {
+		err = c.conn.Send(&wire.Message{ID: resp.ID, Error: wireError(errorf(ServerFailed, "ask for less",
+			"the result is over the %d MiB that fit through the bridge", wire.MaxFrame>>20))})
+	}
+	if err != nil { // the connection is gone, and Receive says so too
+		c.proxy.opts.Logger.Debug("callback was not answered", "error", err)
+	}
+}
+
+// answer returns the response to req, whatever its handler does.
+func (c *callbacks) answer(ctx context.Context, req *wire.Message) (resp *wire.Message) {
+	resp = &wire.Message{ID: req.ID}
+	defer func() {
+		if v := recover(); v != nil {
+			c.proxy.opts.Logger.Error("callback panicked", "method", quoteName(req.Method), "panic", v, "stack", string(debug.Stack()))
+			resp.Result, resp.Error = nil, wireError(internalError(nil))
+		}
+	}()
+	handler := c.handler(req.Method)
+	if handler == nil {
+		resp.Error = wireError(errorf(Invalid, "", "unknown method %s", quoteName(req.Method)))
+		resp.Error.Code = wire.CodeMethodNotFound
+		return resp
+	}
+	result, err := handler(ctx, req.Params)
+	switch {
+	case err != nil:
+		e, ok := errors.AsType[*Error](err)
+		if !ok {
+			c.proxy.opts.Logger.Error("callback failed", "method", req.Method, "error", err)
+			e = internalError(err)
+		}
+		resp.Error = wireError(e)
+	case len(result) == 0:
+		resp.Result = json.RawMessage("null")
+	default:
+		resp.Result = result
+	}
+	return resp
+}
+
+func internalError(err error) *Error {
+	return &Error{Kind: ServerFailed, Message: "internal error in the bridge; its log says more", Err: err}
+}
+
+func wireError(e *Error) *wire.Error {
+	code := codeServerError
+	if e.Kind == Invalid {
+		code = wire.CodeInvalidParams
+	}
+	data, err := json.Marshal(struct {
+		Kind Kind   `json:"kind"`
+		Hint string `json:"hint"`
+	}{e.Kind, e.Hint})
+	if err != nil {
+		data = nil // two strings: cannot happen
+	}
+	return &wire.Error{Code: code, Message: e.Message, Data: data}
+}
+
+func (c *callbacks) handler(method string) Handler {
+	switch method {
+	case "tools/call":
+		return c.toolsCall
+	case "tools/search":
+		return c.toolsSearch
+	case "tools/list":
+		return c.toolsList
+	case "servers/list":
+		return c.serversList
+	}
+	return c.extra[method]
+}
+
+func (c *callbacks) toolsCall(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	var call struct {
+		Server    string          `json:"server"`
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := decodeParams(params, &call); err != nil {
+		return nil, err
+	}
+	return c.proxy.Call(ctx, call.Server, call.Tool, call.Arguments)
+}
+
+func (c *callbacks) toolsSearch(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	var search struct {
+		Query string `json:"query"`
+		Limit int    `json:"limit"`
+	}
+	if err := decodeParams(params, &search); err != nil {
+		return nil, err
+	}
+	found, err := c.proxy.Search(ctx, search.Query, search.Limit)
+	if err != nil {
+		return nil, err
+	}
+	found.Hits = nonNil(found.Hits)
+	return json.Marshal(found)
+}
+
+func (c *callbacks) toolsList(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	var list struct {
+		Server string `json:"server"`
+	}
+	if err := decodeParams(params, &list); err != nil {
+		return nil, err
+	}
+	tools, err := c.proxy.Tools(ctx, list.Server)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string][]discovery.ToolDoc{"tools": nonNil(tools)})
+}
+
+func (c *callbacks) serversList(context.Context, json.RawMessage) (json.RawMessage, error) {
+	return json.Marshal(map[string][]ServerInfo{"servers": c.proxy.Servers()})
+}
+
+// nonNil makes an empty list out of none, for JSON.
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func decodeParams(params json.RawMessage, into any) error {
+	if len(params) == 0 || params[0] != '{' || json.Unmarshal(params, into) != nil {
+		return errorf(Invalid, "", "the request's parameters are malformed")
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package proxy_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/proxy"
+	"github.com/mcp-bridge/mcp-bridge/proxy/internal/upstreamtest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox-image/wire"
+)
+
+// A sandbox is the other end of a callback connection.
+type sandbox struct {
+	*wire.Conn
+	t    testing.TB
+	raw  net.Conn
+	done chan error // what ServeCallbacks returned
+}
+
+func serve(t testing.TB, p *proxy.Proxy, extra map[string]proxy.Handler) *sandbox {
+	return serveContext(t.Context(), t, p, extra)
+}
+
+func serveContext(ctx context.Context, t testing.TB, p *proxy.Proxy, extra map[string]proxy.Handler) *sandbox {
+	t.Helper()
+	host, guest := net.Pipe()
+	s := &sandbox{Conn: wire.NewConn(guest), t: t, raw: guest, done: make(chan error, 1)}
+	go func() { s.done <- p.ServeCallbacks(ctx, wire.NewConn(host), extra) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func (s *sandbox) send(id int64, method, params string) {
+	s.t.Helper()
+	msg := &wire.Message{ID: id, Method: method}
+	if params != "" {
+		msg.Params = json.RawMessage(params)
+	}
+	if err := s.Send(msg); err != nil {
+		s.t.Fatalf("send %s: %v", method, err)
+	}
+}
+
+func (s *sandbox) receive() *wire.Message {
+	s.t.Helper()
+	msg, err := s.Receive()
+	if err != nil {
+		s.t.Fatalf("receive: %v", err)
+	}
+	return msg
+}
+
+// ask sends a request and returns the answer.
+func (s *sandbox) ask(method, params string) *wire.Message {
+	s.t.Helper()
+	s.send(1, method, params)
+	msg := s.receive()
+	if msg.ID != 1 {
+		s.t.Fatalf("the answer is to %d", msg.ID)
+	}
+	return msg
+}
+
+func TestCallbacks(t *testing.T) {
+	p := newProxy(t, upstreamtest.Legacy)
+	s := serve(t, p, nil)
+	s.send(0, "hello", `{"version":1}`)
+	if got := s.ask("tools/call", `{"server":"legacy","tool":"weird","arguments":{}}`); string(got.Result) != upstreamtest.WeirdResult {
+		t.Errorf("tools/call gave %s, %v", got.Result, got.Error)
+	}
+	var found struct {
+		Hits []struct{ Server, Tool, Signature, Description string }
+		Note *string
+	}
+	if err := json.Unmarshal(s.ask("tools/search", `{"query":"weird","limit":2}`).Result, &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Hits) == 0 || found.Hits[0].Tool != "weird" || found.Hits[0].Server != "legacy" || found.Note == nil {
+		t.Errorf("tools/search gave %+v", found)
+	}
+	if got := string(s.ask("tools/search", `{"query":"qqqqqqqqqqqq"}`).Result); !strings.HasPrefix(got, `{"hits":[],`) {
+		t.Errorf("a search for nothing gave %s", got)
+	}
+	var list struct {
+		Tools []struct{ Name, Ident, Signature string }
+	}
+	if err := json.Unmarshal(s.ask("tools/list", `{"server":"legacy"}`).Result, &list); err != nil || len(list.Tools) != 8 {
+		t.Errorf("tools/list gave %+v, %v", list, err)
+	}
+	want := `{"servers":[{"name":"legacy","ident":"legacy","description":"","tools":8,"state":"ready","error":""}]}`
+	if got := string(s.ask("servers/list", "").Result); got != want {
+		t.Errorf("servers/list gave %s, want %s", got, want)
+	}
+	_ = s.Close()
+	if err := <-s.done; err != nil {
+		t.Errorf("ServeCallbacks returned %v after the sandbox closed", err)
+	}
+}
+
+func TestCallbackErrors(t *testing.T) {
+	p := newProxy(t, upstreamtest.Legacy)
+	s := serve(t, p, map[string]proxy.Handler{
+		"panics": func(context.Context, json.RawMessage) (json.RawMessage, error) { panic("at the disco") },
+		"fails": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return nil, errors.New("open /root/secret: no such file")
+		},
+		"large": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`"` + strings.Repeat("x", wire.MaxFrame) + `"`), nil
+		},
+		"nothing": func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil },
+	})
+	tests := []struct {
+		method, params string
+		code           int
+		kind           proxy.Kind
+		text           string
+	}{
+		{"tools/call", `{"server":"legacyy","tool":"weird"}`, -32000, proxy.UnknownServer, `"legacyy"`},
+		{"tools/call", `{"server":"legacy","tool":"weirdd"}`, -32000, proxy.UnknownTool, `"weirdd"`},
+		{"tools/call", `{"server":"legacy","tool":"args","arguments":[]}`, -32602, proxy.Invalid, "JSON object"},
+		{"tools/call", `{"server":5,"tool":"args"}`, -32602, proxy.Invalid, "malformed"},
+		{"tools/call", `[]`, -32602, proxy.Invalid, "malformed"},
+		{"tools/call", ``, -32602, proxy.Invalid, "malformed"},
+		{"tools/call", `{}`, -32000, proxy.UnknownServer, `""`},
+		{"tools/search", `{"query":["x"]}`, -32602, proxy.Invalid, "malformed"},
+		{"tools/search", `{"query":"x","limit":1e99}`, -32602, proxy.Invalid, "malformed"},
+		{"tools/list", `{"server":"nope"}`, -32000, proxy.UnknownServer, `"nope"`},
+		{"no/such\nmethod", `{}`, -32601, proxy.Invalid, "unknown method"},
+		{"panics", `{}`, -32000, proxy.ServerFailed, "internal error"},
+		{"fails", `{}`, -32000, proxy.ServerFailed, "internal error"},
+		{"large", `{}`, -32000, proxy.ServerFailed, "64 MiB"},
+	}
+	for _, test := range tests {
+		got := s.ask(test.method, test.params)
+		var data struct {
+			Kind proxy.Kind
+			Hint *string
+		}
+		if got.Error == nil || json.Unmarshal(got.Error.Data, &data) != nil || data.Hint == nil {
+			t.Errorf("%q %s gave %s, %+v; want an error with data", test.method, test.params, got.Result, got.Error)
+			continue
+		}
+		if got.Error.Code != test.code || data.Kind != test.kind || !strings.Contains(got.Error.Message, test.text) {
+			t.Errorf("%q %s gave %d %s %q; want %d %s %q", test.method, test.params,
+				got.Error.Code, data.Kind, got.Error.Message, test.code, test.kind, test.text)
+		}
+		if strings.Contains(got.Error.Message, "/root") {
+			t.Errorf("the error tells %q", got.Error.Message)
+		}
+	}
+	if got := s.ask("nothing", ""); string(got.Result) != "null" {
+		t.Errorf("an empty result became %s", got.Result)
+	}
+}
+
+func TestCallbackCancel(t *testing.T) {
+	p := newProxy(t, upstreamtest.Good)
+	s := serve(t, p, nil)
+	s.send(7, "tools/call", `{"server":"good","tool":"sleep","arguments":{"ms":60000}}`)
+	eventually(t, "the call runs", func() bool { return stats(t, p).Running == 1 })
+	for _, params := range []string{`{"id":8}`, `{"id":"7"}`, `[]`, ``} { // these cancel nothing
+		s.send(0, "cancel", params)
+	}
+	if s.ask("servers/list", "").Error != nil || stats(t, p).Running != 1 {
+		t.Fatal("the call was cancelled by a stray notification")
+	}
+	s.send(0, "cancel", `{"id":7}`)
+	if got := s.receive(); got.ID != 7 || got.Error == nil || !strings.Contains(got.Error.Message, "cancelled") {
+		t.Errorf("got %+v, want the cancelled call", got)
+	}
+	eventually(t, "the server cancels", func() bool { return stats(t, p).Cancelled == 1 })
+	s.send(7, "servers/list", "") // the id is free again
+	if got := s.receive(); got.ID != 7 || got.Error != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// More requests than MaxInFlight wait; nothing is lost, nothing is refused.
+func TestCallbackBackpressure(t *testing.T) {
+	const limit, requests = 4, 20
+	var running, most atomic.Int64
+	block := make(chan struct{})
+	p := newProxyWith(t, proxy.Options{MaxInFlight: limit})
+	s := serve(t, p, map[string]proxy.Handler{"wait": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		n := running.Add(1)
+		defer running.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		<-block
+		return json.RawMessage("1"), nil
+	}})
+	var sent atomic.Int64
+	go func() {
+		for id := range int64(requests) {
+			if s.Send(&wire.Message{ID: id + 1, Method: "wait"}) != nil {
+				return
+			}
+			sent.Add(1)
+		}
+	}()
+	eventually(t, "all slots are taken", func() bool { return running.Load() == limit })
+	time.Sleep(100 * time.Millisecond)
+	if got := sent.Load(); got > limit {
+		t.Errorf("%d requests were read with %d in flight", got, limit)
+	}
+	close(block)
+	for range requests {
+		if got := s.receive(); string(got.Result) != "1" {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if most.Load() != limit {
+		t.Errorf("%d ran at a time, want %d", most.Load(), limit)
+	}
+}
+
+func TestCallbackViolations(t *testing.T) {
+	blocks := map[string]proxy.Handler{"block": func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	tests := map[string]func(*sandbox){
+		"id in use": func(s *sandbox) {
+			s.send(1, "block", "")
+			s.send(1, "block", "")
+		},
+		"a response": func(s *sandbox) { _ = s.Send(&wire.Message{ID: 1, Result: json.RawMessage("1")}) },
+		"no JSON":    func(s *sandbox) { _, _ = s.raw.Write([]byte("\x00\x00\x00\x02{]")) },
+		"negative id": func(s *sandbox) {
+			_, _ = fmt.Fprintf(s.raw, "\x00\x00\x00\x2a%s", `{"jsonrpc":"2.0","id":-1,"method":"block"}`)
+		},
+	}
+	for name, violate := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, newProxy(t), blocks)
+			violate(s)
+			select {
+			case err := <-s.done:
+				if !errors.Is(err, wire.ErrProtocol) {
+					t.Errorf("ServeCallbacks returned %v, want wire.ErrProtocol", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the connection goes on")
+			}
+		})
+	}
+}
+
+// The end of ctx, or of the connection, ends and awaits what is in flight,
+// though the sandbox reads nothing.
+func TestCallbacksEnd(t *testing.T) {
+	p := newProxy(t, upstreamtest.Good)
+	call(t, p, "good", "echo", `{"text":"warm"}`)
+	for _, end := range []string{"context", "connection"} {
+		t.Run(end, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := serveContext(ctx, t, p, nil)
+			s.send(1, "tools/call", `{"server":"good","tool":"sleep","arguments":{"ms":60000}}`)
+			s.send(2, "servers/list", "") // its answer is never read
+			eventually(t, "the call runs", func() bool { return stats(t, p).Running == 1 })
+			want := error(nil)
+			if end == "context" {
+				cancel()
+				want = context.Canceled
+			} else {
+				_ = s.Close()
+			}
+			if err := <-s.done; !errors.Is(err, want) {
+				t.Errorf("ServeCallbacks returned %v, want %v", err, want)
+			}
+			eventually(t, "the server cancels", func() bool { return stats(t, p).Running == 0 })
+		})
+	}
+}

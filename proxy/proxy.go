@@ -1,0 +1,237 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// Options configures a [Proxy]. Only Servers is needed.
+type Options struct {
+	Servers []discovery.Server // the configured servers, disabled ones included
+	Catalog *discovery.Catalog // remembers tools between runs; nil for no memory
+	Logger  *slog.Logger       // nil for none
+	Version string             // of the bridge, told to servers
+
+	StartTimeout time.Duration // from a server's start to the end of its handshake, and for listing its tools; default 30 s
+	ProbeTimeout time.Duration // for a server's answer to the first request of protocol 2026-07-28; default 3 s
+	CallTimeout  time.Duration // of a call, start included; 0 leaves it to the caller's context
+
+	// SearchWait is how long a search waits for servers that it has to start
+	// because nothing is known of them; default 15 s.
+	SearchWait time.Duration
+
+	MaxInFlight     int // requests of one callback connection at a time; default 64
+	ListConcurrency int // servers started at a time to be searched; default 4
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "0.0.0"
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = 30 * time.Second
+	}
+	if o.ProbeTimeout <= 0 {
+		o.ProbeTimeout = 3 * time.Second
+	}
+	if o.SearchWait <= 0 {
+		o.SearchWait = 15 * time.Second
+	}
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = 64
+	}
+	if o.ListConcurrency <= 0 {
+		o.ListConcurrency = 4
+	}
+	return o
+}
+
+// A Proxy holds the upstream servers. Its methods may be called concurrently.
+// The caller must Close it.
+type Proxy struct {
+	opts  Options
+	order []*upstream          // as configured
+	names map[string]*upstream // by name and by identifier
+	index indexCache
+
+	listers chan struct{} // holds a token for every server being listed for a search
+
+	mu      sync.Mutex
+	closed  bool
+	closing chan struct{}  // closed by Close
+	work    sync.WaitGroup // everything in the background; Close waits
+	parked  []*session     // started for a search; the oldest first
+}
+
+// New returns a Proxy. It starts nothing: a server starts when it is needed.
+func New(opts Options) *Proxy {
+	opts = opts.withDefaults()
+	p := &Proxy{
+		opts:    opts,
+		names:   make(map[string]*upstream, 2*len(opts.Servers)),
+		listers: make(chan struct{}, opts.ListConcurrency),
+		closing: make(chan struct{}),
+	}
+	for _, server := range opts.Servers {
+		if p.names[server.Name] != nil {
+			opts.Logger.Warn("server is configured twice", "server", server.Name)
+			continue
+		}
+		u := &upstream{
+			proxy:  p,
+			server: server,
+			text:   newRedactor(server),
+			logger: opts.Logger.With("server", server.Name),
+		}
+		p.order = append(p.order, u)
+		p.names[server.Name] = u
+	}
+	p.nameIdents()
+	return p
+}
+
+// nameIdents makes servers reachable by identifier; a name wins over another
+// server's identifier.
+func (p *Proxy) nameIdents() {
+	names := make([]string, len(p.order))
+	for i, u := range p.order {
+		names[i] = u.server.Name
+	}
+	idents := discovery.ServerIdents(names)
+	for i, u := range p.order {
+		if u.server.Ident == "" {
+			u.server.Ident = idents[i]
+		}
+		if p.names[u.server.Ident] == nil {
+			p.names[u.server.Ident] = u
+		}
+	}
+}
+
+// Close ends every server with everything it started, and waits until they are
+// gone, about two seconds at most. Calls in flight fail. It is idempotent, and
+// always returns nil.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.closing)
+	}
+	p.mu.Unlock()
+	p.work.Wait()
+	return nil
+}
+
+func (p *Proxy) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// background runs f until the proxy is closed: the context that f gets has
+// ctx's values and is done when Close is called. It reports false, and does not
+// run f, if the proxy is closed already.
+func (p *Proxy) background(ctx context.Context, f func(context.Context)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p.work.Go(func() {
+		defer cancel()
+		f(ctx)
+	})
+	p.work.Go(func() {
+		select {
+		case <-p.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return true
+}
+
+// upstream returns the enabled server of that name or identifier.
+func (p *Proxy) upstream(server string) (*upstream, error) {
+	u := p.names[server]
+	switch {
+	case p.isClosed():
+		return nil, closedError()
+	case u == nil:
+		names := make([]string, len(p.order))
+		for i, u := range p.order {
+			names[i] = u.server.Name
+		}
+		return nil, errorf(UnknownServer, didYouMean(server, names, "see tools.servers()"), "there is no server %s", quoteName(server))
+	case u.server.Disabled:
+		return nil, errorf(UnknownServer, "the user can enable it in its definition", "server %s is disabled", quoteName(u.server.Name))
+	}
+	return u, nil
+}
+
+// ServerInfo describes one configured server.
+type ServerInfo struct {
+	Name        string `json:"name"`
+	Ident       string `json:"ident"` // its Python identifier
+	Description string `json:"description"`
+	Tools       *int   `json:"tools"` // how many it offers; nil if not known
+	State       string `json:"state"` // idle, starting, ready, failed or disabled
+	Error       string `json:"error"` // why it failed to start, or to list its tools; else empty
+}
+
+// Servers describes all configured servers, in their configured order. It
+// starts none.
+func (p *Proxy) Servers() []ServerInfo {
+	infos := make([]ServerInfo, len(p.order))
+	for i, u := range p.order {
+		state, failed := u.state()
+		infos[i] = ServerInfo{
+			Name:        u.server.Name,
+			Ident:       u.server.Ident,
+			Description: u.server.Description,
+			State:       state,
+		}
+		if failed == nil {
+			failed = u.listFailure()
+		}
+		if failed != nil {
+			infos[i].Error = failed.Message
+		}
+		if set := u.known(); set != nil {
+			n := len(set.docs)
+			infos[i].Tools = &n
+		}
+	}
+	return infos
+}
+
+// Tools describes the tools of a server, given by name or identifier. It starts
+// the server if nothing is known of it, within ctx.
+//
+// Errors are *[Error]. The caller must not change the result.
+func (p *Proxy) Tools(ctx context.Context, server string) ([]discovery.ToolDoc, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	if set := u.known(); set != nil {
+		return set.docs, nil
+	}
+	s, err := u.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set, _, err := u.list(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return set.docs, nil
+}
