@@ -73,7 +73,7 @@ cover: provision ## run the Go tests and report what they cover
 
 .PHONY: fuzz
 fuzz: ## fuzz every target for FUZZTIME (10s)
-	for pkg in $$($(GO) list $(PACKAGES)); do
+	@for pkg in $$($(GO) list $(PACKAGES)); do
 	  for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do
 	    echo "$$pkg $$target"
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg"
@@ -102,7 +102,7 @@ tidy-check: ## check that go.mod and go.sum are what the code needs
 
 .PHONY: cross
 cross: ## build for every platform
-	for platform in $(PLATFORMS); do
+	@for platform in $(PLATFORMS); do
 	  echo "$$platform"
 	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -o /dev/null ./cmd/mcp-bridge
 	done
