@@ -10,6 +10,8 @@ var (
 	ErrImageMissing = errors.New("image missing")
 	// ErrNoProgram: the image does not have Spec.Command[0], or it cannot run.
 	ErrNoProgram = errors.New("program cannot run in the image")
+	// ErrExited: the program ended before it had connected.
+	ErrExited = errors.New("program exited")
 	// ErrUnsupported: the engine cannot enforce the spec on this machine.
 	ErrUnsupported = errors.New("hardening not in force")
 	// ErrClosed: the sandbox or the engine was closed.

@@ -10,8 +10,14 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"net"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,7 +83,7 @@ type Sandbox interface {
 
 // Exit says how a sandbox's program ended.
 type Exit struct {
-	Code      int  // as the container engine reports it; 137 after SIGKILL
+	Code      int  // as the container engine reports it; 137 after SIGKILL, -1 if it no longer knows
 	OOMKilled bool // the kernel's OOM killer acted in this sandbox
 }
 
@@ -97,6 +103,51 @@ type Spec struct {
 	ConnectTimeout time.Duration
 }
 
+// Path is the PATH of every sandbox.
+const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environment is the program's environment: HOME and PATH, which Env may
+// override, and Env.
+func (s Spec) Environment() []string {
+	var env []string
+	for _, kv := range []string{"HOME=" + Workspace, "PATH=" + Path} {
+		if !slices.ContainsFunc(s.Env, func(own string) bool { return envName(own) == envName(kv) }) {
+			env = append(env, kv)
+		}
+	}
+	return append(env, s.Env...)
+}
+
+// Validate returns an error that names the first field no engine can use.
+func (s Spec) Validate() error {
+	l := s.Limits.WithDefaults()
+	switch {
+	case s.Image == "":
+		return errors.New("spec: no image")
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("spec: no command")
+	case !json.Valid(s.Seccomp):
+		return errors.New("spec: no seccomp profile, or it is not JSON")
+	case s.ConnectTimeout < 0:
+		return errors.New("spec: negative connect timeout")
+	case l.MemoryBytes < 16<<20:
+		return errors.New("spec: memory limit below 16 MiB")
+	case l.PIDs < 1 || l.OpenFiles < 16 || !(l.CPUs >= 0.01 && l.CPUs <= 1024):
+		return errors.New("spec: process, file or CPU limit out of range")
+	case l.TmpBytes < 4096 || l.WorkspaceBytes < 4096 || l.ShmBytes < 4096:
+		return errors.New("spec: tmpfs smaller than a page")
+	}
+	names := map[string]bool{}
+	for _, kv := range s.Env {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || names[name] || strings.ContainsRune(kv, 0) {
+			return fmt.Errorf("spec: environment entry %q is not KEY=VALUE, or there twice", name)
+		}
+		names[name] = true
+	}
+	return nil
+}
+
 // Limits bounds what a sandbox may use. Zero fields take their defaults.
 type Limits struct {
 	MemoryBytes    int64   // cgroup memory limit, no swap on top; default 512 MiB
@@ -106,6 +157,22 @@ type Limits struct {
 	TmpBytes       int64   // size of the tmpfs at /tmp; default 64 MiB
 	WorkspaceBytes int64   // size of the tmpfs at Workspace; default 128 MiB
 	ShmBytes       int64   // size of the tmpfs at /dev/shm; default 8 MiB
+}
+
+// MilliCPUs is CPUs in thousandths, which is as finely as engines can tell.
+func (l Limits) MilliCPUs() int64 { return int64(math.Round(l.CPUs * 1000)) }
+
+// Rlimits are the resource limits of every process in the sandbox, soft and
+// hard alike, by their short names. An engine may set lower ones where it lacks
+// the right to these.
+func (l Limits) Rlimits() map[string]int64 {
+	return map[string]int64{
+		"core":    0,
+		"fsize":   max(l.TmpBytes, l.WorkspaceBytes, l.ShmBytes),
+		"memlock": 0,
+		"nofile":  l.OpenFiles,
+		"nproc":   l.PIDs,
+	}
 }
 
 // WithDefaults returns l with its zero fields replaced by the defaults.

@@ -1,0 +1,295 @@
+package runtime
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Facts are what the kernel says it enforces on a sandbox's first process.
+// An engine reads them from outside the sandbox, after the program has
+// connected and before it is given anything to do, and hands them to [Attest].
+type Facts struct {
+	UID, GID   int64   // inside the user namespace; all of real, effective, saved and file system
+	Groups     []int64 // supplementary, inside the user namespace
+	Caps       Caps
+	NoNewPrivs bool
+	Seccomp    int // 2 is a filter
+
+	Namespaces     map[string]string // kind ("net", "pid", …) to identity
+	HostNamespaces map[string]string // the same of the process that asks
+	Interfaces     []string          // network interfaces
+
+	Mounts  []Mount           // those that can be reached by a path
+	Rlimits map[string]Rlimit // by the short name: "nofile", "nproc", …
+	Cgroup  CgroupLimits
+	Env     []string
+}
+
+// Caps are the five capability sets of a process.
+type Caps struct{ Inheritable, Permitted, Effective, Bounding, Ambient uint64 }
+
+// Rlimit is a resource limit. [Unlimited] stands for no limit.
+type Rlimit struct{ Soft, Hard int64 }
+
+// CgroupLimits are the limits in force, the tightest from the sandbox's control
+// group up. [Unlimited] stands for no limit.
+type CgroupLimits struct {
+	MemoryBytes int64
+	SwapBytes   int64 // on top of MemoryBytes
+	PIDs        int64
+	MilliCPUs   int64 // CPU time per wall time, in thousandths
+}
+
+// Unlimited is the value of a limit that is not there.
+const Unlimited = int64(-1)
+
+// Mount is one mounted file system as the sandbox sees it.
+type Mount struct {
+	Point     string // where it is mounted
+	Root      string // the part of the file system that is mounted
+	Type      string // "tmpfs", "proc", …
+	ReadOnly  bool
+	NoSUID    bool
+	NoDev     bool
+	NoExec    bool
+	SizeBytes int64 // of a tmpfs; Unlimited if it does not say
+	Mode      uint32
+}
+
+// A Difference is one fact that is not as the spec wants it.
+type Difference struct{ Fact, Got, Want string }
+
+func (d Difference) String() string {
+	return fmt.Sprintf("%s is %s, want %s", d.Fact, d.Got, d.Want)
+}
+
+// Expectation is what [Attest] holds the facts against.
+type Expectation struct {
+	Spec     Spec
+	UID, GID int64 // the ids the engine chose
+	// EngineEnv are the variables the engine itself adds, KEY=VALUE, or KEY= followed by * for any value.
+	EngineEnv []string
+}
+
+// Attest compares facts with what spec demands of every sandbox, and returns
+// every difference. A sandbox with a difference must not run anything.
+func Attest(want Expectation, got Facts) []Difference {
+	a := attestation{spec: want.Spec}
+	a.spec.Limits = a.spec.Limits.WithDefaults()
+	a.identity(want, got)
+	a.namespaces(got)
+	a.mounts(got.Mounts)
+	a.limits(got)
+	a.environment(want, got.Env)
+	return a.found
+}
+
+// attestation collects differences.
+type attestation struct {
+	spec  Spec
+	found []Difference
+}
+
+func (a *attestation) differ(fact string, got, want any) {
+	a.found = append(a.found, Difference{fact, fmt.Sprint(got), fmt.Sprint(want)})
+}
+
+func (a *attestation) equal(fact string, got, want any) {
+	if got != want {
+		a.differ(fact, got, want)
+	}
+}
+
+// atMost demands a limit between 0 and want: engines may round down, and an
+// engine without the right to raise a limit leaves it lower than asked.
+func (a *attestation) atMost(fact string, got, want int64) {
+	switch {
+	case got == Unlimited:
+		a.differ(fact, "unlimited", want)
+	case got < 0 || got > want:
+		a.differ(fact, got, want)
+	}
+}
+
+func (a *attestation) identity(want Expectation, got Facts) {
+	if got.UID == 0 {
+		a.differ("uid", 0, "not 0")
+	}
+	a.equal("uid", got.UID, want.UID)
+	a.equal("gid", got.GID, want.GID)
+	for _, g := range got.Groups {
+		a.equal("supplementary group", g, want.GID)
+	}
+	a.equal("inheritable capabilities", got.Caps.Inheritable, uint64(0))
+	a.equal("permitted capabilities", got.Caps.Permitted, uint64(0))
+	a.equal("effective capabilities", got.Caps.Effective, uint64(0))
+	a.equal("bounding capabilities", got.Caps.Bounding, uint64(0))
+	a.equal("ambient capabilities", got.Caps.Ambient, uint64(0))
+	a.equal("no_new_privs", got.NoNewPrivs, true)
+	a.equal("seccomp mode", got.Seccomp, 2)
+}
+
+// privateNamespaces are the namespaces a sandbox must not share with the host.
+var privateNamespaces = []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"}
+
+func (a *attestation) namespaces(got Facts) {
+	for _, kind := range privateNamespaces {
+		id, host := got.Namespaces[kind], got.HostNamespaces[kind]
+		switch {
+		case id == "" || host == "":
+			a.differ(kind+" namespace", "unknown", "private")
+		case id == host:
+			a.differ(kind+" namespace", "the host's", "private")
+		}
+	}
+	if !slices.Equal(got.Interfaces, []string{"lo"}) {
+		a.differ("network interfaces", strings.Join(got.Interfaces, " "), "lo")
+	}
+}
+
+func (a *attestation) limits(got Facts) {
+	l := a.spec.Limits
+	a.atMost("memory limit", got.Cgroup.MemoryBytes, l.MemoryBytes)
+	a.atMost("swap limit", got.Cgroup.SwapBytes, 0)
+	a.atMost("process limit", got.Cgroup.PIDs, l.PIDs)
+	a.atMost("cpu limit", got.Cgroup.MilliCPUs, l.MilliCPUs())
+	for name, want := range l.Rlimits() {
+		limit, ok := got.Rlimits[name]
+		if !ok {
+			limit = Rlimit{Unlimited, Unlimited}
+		}
+		a.atMost("rlimit "+name, limit.Soft, want)
+		a.atMost("hard rlimit "+name, limit.Hard, want)
+	}
+}
+
+func (a *attestation) environment(want Expectation, env []string) {
+	expected := want.Spec.Environment()
+	for _, kv := range expected {
+		if !slices.Contains(env, kv) {
+			a.differ("environment variable "+envName(kv), "missing or changed", "as given")
+		}
+	}
+	seen := map[string]bool{}
+	for _, kv := range env {
+		name := envName(kv)
+		if seen[name] || !slices.Contains(expected, kv) && !engineAdds(want.EngineEnv, kv) {
+			a.differ("environment variable "+name, "set", "absent")
+		}
+		seen[name] = true
+	}
+}
+
+func engineAdds(allowed []string, kv string) bool {
+	return slices.ContainsFunc(allowed, func(rule string) bool {
+		prefix, any := strings.CutSuffix(rule, "*")
+		return any && strings.HasPrefix(kv, prefix) || rule == kv
+	})
+}
+
+func envName(kv string) string {
+	name, _, _ := strings.Cut(kv, "=")
+	return name
+}
+
+// mounts demands that every mount is one we know, with the options it must
+// have, and that none of those we count on is missing.
+func (a *attestation) mounts(mounts []Mount) {
+	required := map[string]bool{
+		"/": true, "/tmp": true, Workspace: true, "/dev/shm": true, "/proc": true,
+		path.Dir(SocketPath): true,
+	}
+	if a.spec.Files != nil {
+		required[FilesDir] = true
+	}
+	for _, m := range mounts {
+		delete(required, m.Point)
+		if problem := a.mountProblem(m); problem != "" {
+			a.differ("mount "+m.Point, m.String(), problem)
+		}
+	}
+	for point := range required {
+		a.differ("mount "+point, "missing", "mounted")
+	}
+}
+
+// mountProblem returns what m should be but is not, or "".
+func (a *attestation) mountProblem(m Mount) string {
+	l := a.spec.Limits
+	switch m.Point {
+	case "/":
+		return unless(m.ReadOnly, "read-only")
+	case "/tmp":
+		return scratchProblem(m, l.TmpBytes)
+	case Workspace:
+		return scratchProblem(m, l.WorkspaceBytes)
+	case "/dev/shm":
+		return scratchProblem(m, l.ShmBytes)
+	case FilesDir, path.Dir(SocketPath):
+		return unless(m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec, "ro,nosuid,nodev,noexec")
+	case "/etc/hostname", "/etc/passwd", "/etc/group", "/run/.containerenv":
+		return unless(m.ReadOnly, "read-only")
+	case "/dev":
+		return unless(m.Type == "tmpfs" && m.NoSUID && m.NoExec && m.Mode&0o022 == 0, "tmpfs,nosuid,noexec, writable by root only")
+	case "/dev/pts":
+		return unless(m.Type == "devpts" && m.NoSUID && m.NoExec, "devpts,nosuid,noexec")
+	case "/proc":
+		return unless(m.Type == "proc", "proc")
+	}
+	switch dir := topDir(m.Point); {
+	case dir == "/dev" && m.isDevice("full", "null", "random", "tty", "urandom", "zero"):
+		return ""
+	case dir == "/dev" && m.Point == "/dev/mqueue", dir == "/proc", dir == "/sys":
+		return unless(m.ReadOnly || m.isDevice("null"), "read-only")
+	}
+	return "absent"
+}
+
+// scratchProblem checks a tmpfs that the program may write to.
+func scratchProblem(m Mount, limit int64) string {
+	ok := m.Type == "tmpfs" && !m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec && 0 < m.SizeBytes && m.SizeBytes <= limit
+	return unless(ok, fmt.Sprintf("tmpfs,rw,nosuid,nodev,noexec,size=%d", limit))
+}
+
+// isDevice reports whether m is the bind mount of one of the named device
+// files, which is how engines give devices to a user namespace and hide files
+// behind /dev/null.
+func (m Mount) isDevice(names ...string) bool {
+	name := path.Base(m.Root)
+	under := topDir(m.Point) != "/dev" || path.Base(m.Point) == name
+	return (m.Type == "devtmpfs" || m.Type == "tmpfs") && under && slices.Contains(names, name)
+}
+
+// String describes m the way mount(8) prints options.
+func (m Mount) String() string {
+	s := m.Type
+	for _, o := range []struct {
+		on       bool
+		yes, not string
+	}{{m.ReadOnly, ",ro", ",rw"}, {m.NoSUID, ",nosuid", ""}, {m.NoDev, ",nodev", ""}, {m.NoExec, ",noexec", ""}} {
+		if o.on {
+			s += o.yes
+		} else {
+			s += o.not
+		}
+	}
+	if m.Type == "tmpfs" {
+		s += fmt.Sprintf(",size=%d", m.SizeBytes)
+	}
+	return s
+}
+
+func unless(ok bool, want string) string {
+	if ok {
+		return ""
+	}
+	return want
+}
+
+// topDir returns the first component of an absolute path.
+func topDir(p string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	return "/" + first
+}
