@@ -1,0 +1,310 @@
+package runtimetest
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+//go:embed program.py
+var program []byte
+
+// Options tell [Run] about the engine. Every field is required.
+type Options struct {
+	// Open returns a new engine that keeps its files on the host below dir. The
+	// suite closes it.
+	Open func(t testing.TB, dir string) runtime.Engine
+	// Image has Python 3.10 or later.
+	Image string
+	// Seccomp is the profile to run under.
+	Seccomp []byte
+	// Containers returns the names of all containers, running or not, that have the label.
+	Containers func(t testing.TB, label, value string) []string
+	// Kill kills the program of the named container behind the engine's back.
+	Kill func(t testing.TB, name string)
+	// Create creates a container with the labels, running or not.
+	Create func(t testing.TB, name string, labels map[string]string)
+	// Remove removes the named container if it exists.
+	Remove func(t testing.TB, name string)
+}
+
+// Run runs the contract suite.
+func Run(t *testing.T, opts Options) {
+	s := &suite{Options: opts, dir: shortTempDir(t)}
+	s.engine = opts.Open(t, s.dir)
+	t.Cleanup(func() {
+		if err := s.engine.Close(); err != nil {
+			t.Errorf("close engine: %v", err)
+		}
+		if left := hostFiles(t, s.dir); len(left) > 0 {
+			t.Errorf("closed engine left %v", left)
+		}
+	})
+	// Whatever the engine keeps for itself is there from now on.
+	if err := s.engine.Check(t.Context(), s.Image); err != nil {
+		t.Fatalf("check: %v (hint: %s)", err, runtime.HintOf(err))
+	}
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *suite)
+	}{
+		{"Check", testCheck},
+		{"Streams", testStreams},
+		{"Files", testFiles},
+		{"Environment", testEnvironment},
+		{"SocketIsGone", testSocketIsGone},
+		{"Identity", testIdentity},
+		{"Privilege", testPrivilege},
+		{"Syscalls", testSyscalls},
+		{"Network", testNetwork},
+		{"ReadOnly", testReadOnly},
+		{"Scratch", testScratch},
+		{"HiddenPaths", testHiddenPaths},
+		{"Processes", testProcesses},
+		{"OpenFiles", testOpenFiles},
+		{"Memory", testMemory},
+		{"CPU", testCPU},
+		{"Workload", testWorkload},
+		{"ExitCode", testExitCode},
+		{"KilledFromOutside", testKilledFromOutside},
+		{"Close", testClose},
+		{"BadSpec", testBadSpec},
+		{"MissingImage", testMissingImage},
+		{"MissingProgram", testMissingProgram},
+		{"ExitsAtOnce", testExitsAtOnce},
+		{"NeverConnects", testNeverConnects},
+		{"Cancelled", testCancelled},
+		{"TenAtOnce", testTenAtOnce},
+		{"Sweep", testSweep},
+		{"ClosedEngine", testClosedEngine},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := hostFiles(t, s.dir)
+			t.Cleanup(func() { s.requireNothingLeft(t, before) }) // the last of the test's clean-ups
+			test.run(t, s)
+		})
+	}
+}
+
+type suite struct {
+	Options
+	engine runtime.Engine
+	dir    string
+}
+
+// Spec is a spec whose program is the suite's.
+func Spec(image string, seccomp []byte, args ...string) runtime.Spec {
+	return runtime.Spec{
+		Image:   image,
+		Command: append([]string{"python3", "-I", "-B", runtime.FilesDir + "/program.py", runtime.SocketPath}, args...),
+		Files:   fstest.MapFS{"program.py": {Data: program}, "a/b.txt": {Data: []byte("nested")}},
+		Seccomp: seccomp,
+	}
+}
+
+func (s *suite) spec() runtime.Spec { return Spec(s.Image, s.Seccomp) }
+
+// start returns a sandbox that is closed with the test.
+func (s *suite) start(t *testing.T, spec runtime.Spec) *Peer {
+	t.Helper()
+	sandbox, err := s.engine.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatalf("start: %v (hint: %s)", err, runtime.HintOf(err))
+	}
+	p := NewPeer(sandbox)
+	t.Cleanup(func() {
+		if err := sandbox.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		s.requireGone(t, sandbox.ID())
+	})
+	return p
+}
+
+// fail starts a sandbox and returns the error there must be.
+func (s *suite) fail(t *testing.T, spec runtime.Spec) error {
+	t.Helper()
+	sandbox, err := s.engine.Start(t.Context(), spec)
+	if err == nil {
+		sandbox.Close()
+		t.Fatal("start succeeded, want an error")
+	}
+	return err
+}
+
+// requireGone fails if the sandbox's container or host files are there.
+func (s *suite) requireGone(t *testing.T, id string) {
+	t.Helper()
+	if c := s.Containers(t, "io.mcp-bridge.sandbox", id); len(c) > 0 {
+		t.Errorf("container %s is still there", id)
+	}
+	for _, f := range hostFiles(t, s.dir) {
+		if filepath.Base(filepath.Dir(f)) == id || filepath.Base(f) == id {
+			t.Errorf("host file %s is still there", f)
+		}
+	}
+}
+
+// requireNothingLeft fails if a container of this process, or a file on the host
+// that was not there before, is there.
+func (s *suite) requireNothingLeft(t *testing.T, before []string) {
+	t.Helper()
+	if c := s.Containers(t, "io.mcp-bridge.pid", strconv.Itoa(os.Getpid())); len(c) > 0 {
+		t.Errorf("containers left: %v", c)
+	}
+	for _, f := range hostFiles(t, s.dir) {
+		if !slices.Contains(before, f) {
+			t.Errorf("host file left: %v", f)
+		}
+	}
+}
+
+// hostFiles returns everything below dir.
+func hostFiles(t testing.TB, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != dir {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// shortTempDir is t.TempDir with a path short enough for a socket.
+func shortTempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mcpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// A Peer talks to the suite's program in a sandbox.
+type Peer struct {
+	runtime.Sandbox
+	lines *bufio.Reader
+}
+
+// NewPeer returns the peer of a sandbox whose spec is [Spec]'s.
+func NewPeer(s runtime.Sandbox) *Peer {
+	return &Peer{Sandbox: s, lines: bufio.NewReader(s.Control())}
+}
+
+const answerTimeout = 60 * time.Second
+
+// Try runs code in the sandbox and returns its result, or what it raised.
+func (p *Peer) Try(code string) (result any, raised string, err error) {
+	line, err := json.Marshal(code)
+	if err != nil {
+		return nil, "", err
+	}
+	p.Control().SetDeadline(time.Now().Add(answerTimeout))
+	if _, err := p.Control().Write(append(line, '\n')); err != nil {
+		return nil, "", err
+	}
+	answer, err := p.lines.ReadBytes('\n')
+	if err != nil {
+		return nil, "", err
+	}
+	var reply struct {
+		Result any
+		Error  string
+	}
+	err = json.Unmarshal(answer, &reply)
+	return reply.Result, reply.Error, err
+}
+
+// Eval runs code that must not raise, and returns its result.
+func (p *Peer) Eval(t testing.TB, code string) any {
+	t.Helper()
+	result, raised, err := p.Try(code)
+	if err != nil {
+		t.Fatalf("run %q: %v", code, err)
+	}
+	if raised != "" {
+		t.Fatalf("run %q: raised %s", code, raised)
+	}
+	return result
+}
+
+// text is Eval for a string.
+func (p *Peer) text(t testing.TB, code string) string {
+	t.Helper()
+	s, ok := p.Eval(t, code).(string)
+	if !ok {
+		t.Fatalf("run %q: result is not a string", code)
+	}
+	return s
+}
+
+// number is Eval for a number.
+func (p *Peer) number(t testing.TB, code string) float64 {
+	t.Helper()
+	n, ok := p.Eval(t, code).(float64)
+	if !ok {
+		t.Fatalf("run %q: result is not a number", code)
+	}
+	return n
+}
+
+// list is Eval for a list of strings, which it sorts.
+func (p *Peer) list(t testing.TB, code string) []string {
+	t.Helper()
+	items, ok := p.Eval(t, code).([]any)
+	if !ok {
+		t.Fatalf("run %q: result is not a list", code)
+	}
+	out := []string{}
+	for _, item := range items {
+		s, ok := item.(string)
+		if !ok {
+			t.Fatalf("run %q: %v is not a string", code, item)
+		}
+		out = append(out, s)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// requireEOF fails unless r ends within a second or two.
+func requireEOF(t testing.TB, r interface {
+	io.Reader
+	SetDeadline(time.Time) error
+},
+) {
+	t.Helper()
+	r.SetDeadline(time.Now().Add(5 * time.Second))
+	if n, err := r.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("read: %d bytes, %v, want EOF", n, err)
+	}
+}
+
+// within returns a context that ends after d.
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
