@@ -1,0 +1,46 @@
+// Package podman runs sandboxes on Podman, 4.3 or later, through its API.
+//
+// Unless it is told a service to use, an [Engine] starts `podman system
+// service` on a socket of its own, with a clean environment and without
+// containers.conf, so that neither proxy settings nor configuration files
+// weaken a sandbox. The service dies with the process that started it.
+//
+// The service must be on this machine: files and the socket are bind-mounted,
+// and the hardening is attested from /proc.
+package podman
+
+import "log/slog"
+
+// name is the engine's name after --runtime.
+const name = "podman"
+
+// Options configure an [Engine]. The zero value is useful.
+type Options struct {
+	// URI of the service's socket, unix:///…; the environment variable
+	// CONTAINER_HOST if empty; a service of the engine's own if that is empty too.
+	URI string
+	// RuntimeDir is where the sandboxes' directories and sockets go. It is
+	// created with mode 0700, and must belong to this user alone. Keep it
+	// short: the path of a socket has at most 107 bytes. The default is
+	// mcp-bridge below XDG_RUNTIME_DIR, /run or the temporary directory.
+	RuntimeDir string
+	// OCIRuntime is what the engine's own service runs containers with, such as
+	// runc or the path of runsc. The default is Podman's own, or runc where
+	// that is known to fail.
+	OCIRuntime string
+	// Logger gets lifecycle events; nil discards them.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults(getenv func(string) string, root func() string) Options {
+	if o.URI == "" {
+		o.URI = getenv("CONTAINER_HOST")
+	}
+	if o.RuntimeDir == "" {
+		o.RuntimeDir = root()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,265 @@
+package podman
+
+import (
+	"maps"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
+)
+
+// Under a rootful engine a sandbox's ids 0 to 65535 are the host's from idBase
+// on: a range that no distribution, systemd-nspawn or subordinate id allocation
+// gives away (see systemd's UIDS-GIDS). It is the same for all sandboxes, so
+// that an engine which cannot map mounts copies the image once, not every time.
+const (
+	idBase = 0x71000000
+	idSize = 65536
+)
+
+// Sandboxes get ids from this range of their user namespace.
+const (
+	firstUID = 1000
+	lastUID  = 59999
+)
+
+// hostname is what the sandbox believes to be called.
+const hostname = "sandbox"
+
+// maskedPaths are hidden on top of what the engine hides itself. Most tell
+// about the host; /dev/mqueue and cgroup v1's /sys/fs/cgroup are writable.
+var maskedPaths = []string{
+	"/dev/mqueue",
+	"/proc/config.gz", "/proc/diskstats", "/proc/interrupts", "/proc/kallsyms", "/proc/key-users", "/proc/swaps",
+	"/sys/block", "/sys/fs/cgroup", "/sys/kernel",
+}
+
+// createRequest is the body of POST /libpod/containers/create, as far as we
+// use it. Values that are Podman's defaults are written out where a default in
+// containers.conf could replace them.
+type createRequest struct {
+	Name         string            `json:"name"`
+	Image        string            `json:"image"`
+	Entrypoint   []string          `json:"entrypoint"`
+	Command      []string          `json:"command"`
+	Env          map[string]string `json:"env"`
+	EnvHost      bool              `json:"env_host"`
+	UnsetEnvAll  bool              `json:"unsetenvall"`
+	HTTPProxy    bool              `json:"httpproxy"`
+	WorkDir      string            `json:"work_dir"`
+	Labels       map[string]string `json:"labels"`
+	Hostname     string            `json:"hostname"`
+	Remove       bool              `json:"remove"`
+	StopSignal   int               `json:"stop_signal"`
+	StopTimeout  int               `json:"stop_timeout"`
+	Systemd      string            `json:"systemd"`
+	Log          logConfig         `json:"log_configuration"`
+	Healthcheck  healthConfig      `json:"healthconfig"`
+	OCIRuntime   string            `json:"oci_runtime,omitempty"`
+	Privileged   bool              `json:"privileged"`
+	User         string            `json:"user"`
+	CapDrop      []string          `json:"cap_drop"`
+	NoNewPrivs   bool              `json:"no_new_privileges"`
+	SeccompPath  string            `json:"seccomp_profile_path"`
+	Mask         []string          `json:"mask"`
+	ProcOptions  []string          `json:"procfs_opts"`
+	ReadOnlyRoot bool              `json:"read_only_filesystem"`
+	RWTmpfs      bool              `json:"read_write_tmpfs"` // Podman 4.6 and later; older ones have it in the client
+	ImageVolumes string            `json:"image_volume_mode"`
+	Mounts       []mount           `json:"mounts"`
+	ShmSize      int64             `json:"shm_size"`
+	NoHostsFile  bool              `json:"use_image_hosts"`
+	NoResolvConf bool              `json:"use_image_resolve_conf"`
+	UserNS       namespace         `json:"userns"`
+	IDMappings   *idMappings       `json:"idmappings,omitempty"`
+	PIDNS        namespace         `json:"pidns"`
+	IPCNS        namespace         `json:"ipcns"`
+	UTSNS        namespace         `json:"utsns"`
+	CgroupNS     namespace         `json:"cgroupns"`
+	NetNS        namespace         `json:"netns"`
+	CgroupsMode  string            `json:"cgroups_mode"`
+	Resources    resources         `json:"resource_limits"`
+	Rlimits      []rlimit          `json:"r_limits"`
+}
+
+type (
+	logConfig struct {
+		Driver string `json:"driver"`
+	}
+	healthConfig struct {
+		Test []string `json:"Test"`
+	}
+	namespace struct {
+		Mode string `json:"nsmode"`
+	}
+	mount struct {
+		Destination string   `json:"destination"`
+		Type        string   `json:"type"`
+		Source      string   `json:"source"`
+		Options     []string `json:"options"`
+	}
+	idMappings struct {
+		UIDMap []idMap `json:"UIDMap"`
+		GIDMap []idMap `json:"GIDMap"`
+	}
+	idMap struct {
+		ContainerID int `json:"container_id"`
+		HostID      int `json:"host_id"`
+		Size        int `json:"size"`
+	}
+	resources struct {
+		Memory memoryLimit `json:"memory"`
+		CPU    cpuLimit    `json:"cpu"`
+		PIDs   pidsLimit   `json:"pids"`
+	}
+	memoryLimit struct {
+		Limit int64 `json:"limit"`
+		Swap  int64 `json:"swap"` // memory and swap together
+	}
+	cpuLimit struct {
+		Quota  int64 `json:"quota"`
+		Period int64 `json:"period"`
+	}
+	pidsLimit struct {
+		Limit int64 `json:"limit"`
+	}
+	rlimit struct {
+		Type string `json:"type"`
+		Soft int64  `json:"soft"`
+		Hard int64  `json:"hard"`
+	}
+)
+
+// placement is what the engine chose for one sandbox.
+type placement struct {
+	id         string
+	uid        int64
+	owner      local.Owner
+	dir        *local.SandboxDir
+	rootless   bool // whether the service runs as an ordinary user
+	ociRuntime string
+	hardLimit  func(rlimit string) (int64, error) // the highest we may ask for
+}
+
+// newCreateRequest returns the container that enforces spec, whose limits are
+// not zero.
+func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
+	l := spec.Limits
+	rlimits, err := newRlimits(l, p.hardLimit)
+	if err != nil {
+		return createRequest{}, err
+	}
+	id := strconv.FormatInt(p.uid, 10)
+	private := namespace{Mode: "private"}
+	r := createRequest{
+		Name:         p.id,
+		Image:        spec.Image,
+		Entrypoint:   spec.Command[:1],
+		Command:      spec.Command[1:],
+		Env:          environment(spec),
+		UnsetEnvAll:  true,
+		WorkDir:      runtime.Workspace,
+		Labels:       labels(p),
+		Hostname:     hostname,
+		Remove:       true,
+		StopSignal:   9,
+		Systemd:      "false",
+		Log:          logConfig{Driver: "none"},
+		Healthcheck:  healthConfig{Test: []string{"NONE"}},
+		OCIRuntime:   p.ociRuntime,
+		User:         id + ":" + id,
+		CapDrop:      []string{"all"},
+		NoNewPrivs:   true,
+		SeccompPath:  p.dir.Seccomp,
+		Mask:         maskedPaths,
+		ProcOptions:  []string{"hidepid=2"},
+		ReadOnlyRoot: true,
+		ImageVolumes: "ignore",
+		Mounts:       newMounts(l, p.dir),
+		ShmSize:      l.ShmBytes,
+		NoHostsFile:  true,
+		NoResolvConf: true,
+		PIDNS:        private,
+		IPCNS:        private,
+		UTSNS:        private,
+		CgroupNS:     private,
+		NetNS:        namespace{Mode: "none"},
+		CgroupsMode:  "enabled",
+		Resources: resources{
+			Memory: memoryLimit{Limit: l.MemoryBytes, Swap: l.MemoryBytes},
+			CPU:    cpuLimit{Quota: l.MilliCPUs() * 100, Period: 100_000},
+			PIDs:   pidsLimit{Limit: l.PIDs},
+		},
+		Rlimits: rlimits,
+	}
+	r.UserNS, r.IDMappings = userNamespace(p.rootless)
+	return r, nil
+}
+
+// userNamespace gives a rootful engine a mapping to ids that nobody has. A
+// rootless one has the user's subordinate ids and cannot use others; "no-map"
+// keeps the user's own id out of the sandbox.
+func userNamespace(rootless bool) (namespace, *idMappings) {
+	if rootless {
+		return namespace{Mode: "no-map"}, nil
+	}
+	m := []idMap{{ContainerID: 0, HostID: idBase, Size: idSize}}
+	return namespace{Mode: "private"}, &idMappings{UIDMap: m, GIDMap: m}
+}
+
+func newMounts(l runtime.Limits, dir *local.SandboxDir) []mount {
+	tmpfs := func(at string, size int64) mount {
+		return mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{
+			"rw", "noexec", "nosuid", "nodev", "notmpcopyup", "mode=1777", "size=" + strconv.FormatInt(size, 10),
+		}}
+	}
+	bind := func(at, from string) mount {
+		return mount{Destination: at, Type: "bind", Source: from, Options: []string{
+			"bind", "ro", "noexec", "nosuid", "nodev", "private",
+		}}
+	}
+	mounts := []mount{
+		tmpfs("/tmp", l.TmpBytes),
+		tmpfs(runtime.Workspace, l.WorkspaceBytes),
+		bind(path.Dir(runtime.SocketPath), dir.Socket),
+	}
+	if dir.Files != "" {
+		mounts = append(mounts, bind(runtime.FilesDir, dir.Files))
+	}
+	return mounts
+}
+
+// newRlimits never asks for more than hardLimit: raising a limit needs
+// CAP_SYS_RESOURCE, which not even root has everywhere. None is left to the
+// engine's default, for the same reason.
+func newRlimits(l runtime.Limits, hardLimit func(string) (int64, error)) ([]rlimit, error) {
+	var rlimits []rlimit
+	for name, want := range l.Rlimits() {
+		hard, err := hardLimit(name)
+		if err != nil {
+			return nil, err
+		}
+		if hard != runtime.Unlimited {
+			want = min(want, hard)
+		}
+		rlimits = append(rlimits, rlimit{Type: name, Soft: want, Hard: want})
+	}
+	return rlimits, nil
+}
+
+func labels(p placement) map[string]string {
+	l := map[string]string{local.LabelSandbox: p.id}
+	maps.Copy(l, p.owner.Labels())
+	return l
+}
+
+func environment(spec runtime.Spec) map[string]string {
+	env := map[string]string{}
+	for _, kv := range spec.Environment() {
+		k, v, _ := strings.Cut(kv, "=")
+		env[k] = v
+	}
+	return env
+}

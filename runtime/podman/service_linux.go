@@ -1,0 +1,156 @@
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+const (
+	// serviceIdle ends a service that nobody talks to, should all else fail. It
+	// is started again when needed.
+	serviceIdle = "300"
+	// serviceStart bounds the wait for a new service's socket.
+	serviceStart = 20 * time.Second
+	// serviceStop bounds the wait for a service to end by itself.
+	serviceStop = 2 * time.Second
+)
+
+// A service is a `podman system service` of our own.
+type service struct {
+	uri    string
+	cmd    *exec.Cmd
+	stderr tail
+	done   chan struct{} // closed when the process is gone
+}
+
+// startService starts a service on a socket in dir and returns once it listens.
+// ctx bounds the starting only.
+func startService(ctx context.Context, dir, ociRuntime string) (*service, error) {
+	binary, err := exec.LookPath(name)
+	if err != nil {
+		return nil, failure("start service", fmt.Errorf("%w: podman is not installed", runtime.ErrUnavailable),
+			"install podman, for example: apt-get install podman")
+	}
+	args := []string{"system", "service", "--time", serviceIdle}
+	if ociRuntime != "" {
+		args = append([]string{"--runtime", ociRuntime}, args...)
+	}
+	socket := filepath.Join(dir, "api")
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	s := &service{uri: "unix://" + socket, done: make(chan struct{})}
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, append(args, s.uri)...)
+	s.cmd.Env = serviceEnv()
+	s.cmd.Stderr = &s.stderr
+	s.cmd.WaitDelay = time.Second // a child of the service may hold on to stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid:   true,            // an interrupt typed at us must not end it before us
+		Pdeathsig: syscall.SIGTERM, // it dies with us, even when we are killed
+	}
+	started := make(chan error, 1)
+	go s.run(started)
+	if err := <-started; err != nil {
+		return nil, failure("start service", fmt.Errorf("%w: %w", runtime.ErrUnavailable, err), "")
+	}
+	if err := s.await(ctx); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// run starts the process and waits for its end. The kernel sends Pdeathsig when
+// the thread that started the process ends, so this goroutine keeps its thread
+// until then.
+func (s *service) run(started chan<- error) {
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	defer close(s.done)
+	err := s.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = s.cmd.Wait() // how it ended is in stderr
+	}
+}
+
+// await returns when the service accepts connections.
+func (s *service) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, serviceStart, errors.New("its socket did not appear in time"))
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := probe(ctx, s.uri); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-s.done:
+			return failure("start service", fmt.Errorf("%w: podman system service ended: %s", runtime.ErrUnavailable, s.stderr.String()),
+				"run `podman info` and mend what it reports")
+		case <-ctx.Done():
+			return failure("start service", fmt.Errorf("%w: %w", runtime.ErrUnavailable, context.Cause(ctx)),
+				"run `podman info` and mend what it reports")
+		}
+	}
+}
+
+// stop ends the process and waits for it.
+func (s *service) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.done:
+	case <-time.After(serviceStop):
+		_ = s.cmd.Process.Kill()
+		<-s.done
+	}
+}
+
+// serviceEnv is what the service needs of our environment. Everything else
+// stays out: proxies and secrets would end up in containers, and containers.conf
+// can inject mounts, variables and privileges into ours.
+func serviceEnv() []string {
+	env := []string{
+		"CONTAINERS_CONF=/dev/null",
+		"PATH=" + strings.TrimPrefix(os.Getenv("PATH")+":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin", ":"),
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		env = append(env, "HOME="+home)
+	} else if os.Geteuid() == 0 {
+		env = append(env, "HOME=/root")
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		env = append(env, "XDG_RUNTIME_DIR="+dir)
+	}
+	return env
+}
+
+// pickOCIRuntime returns runc where crun, Podman's usual choice, refuses to
+// start anything: beside cgroup v1 there is a v2 hierarchy that has
+// controllers. It returns "", Podman's choice, everywhere else.
+func pickOCIRuntime() string {
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		return "" // all v2
+	}
+	controllers, err := os.ReadFile("/sys/fs/cgroup/unified/cgroup.controllers")
+	if err != nil || strings.TrimSpace(string(controllers)) == "" {
+		return ""
+	}
+	for _, dir := range []string{"", "/usr/local/sbin", "/usr/sbin", "/usr/bin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, "runc")); err == nil {
+			return path
+		}
+	}
+	return ""
+}

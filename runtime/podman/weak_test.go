@@ -1,0 +1,139 @@
+//go:build linux
+
+package podman_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+)
+
+// TestWeakenedSandbox puts a service in between that creates containers other
+// than it is asked to, as a configuration file, a hook or a defect may. Whatever
+// is not in force must be noticed, and be named.
+func TestWeakenedSandbox(t *testing.T) {
+	dir := shortDir(t)
+	real := startService(t, dir+"/real")
+	type body = map[string]any
+	host := map[string]string{"nsmode": "host"}
+	set := func(key string, value any) func(body) { return func(b body) { b[key] = value } }
+	mount := func(m body) func(body) {
+		return func(b body) { b["mounts"] = append(b["mounts"].([]any), m) }
+	}
+	for name, test := range map[string]struct {
+		weaken func(body)
+		says   string // "" where the engine itself refuses
+	}{
+		"nothing":           {func(body) {}, "started"},
+		"seccomp":           {set("seccomp_profile_path", "unconfined"), "seccomp mode is 0"},
+		"privileges":        {func(b body) { b["no_new_privileges"] = false; b["seccomp_profile_path"] = "unconfined" }, "no_new_privs is false"},
+		"capabilities":      {func(b body) { b["cap_drop"] = nil }, "bounding capabilities"},
+		"network":           {set("netns", host), ""},
+		"pid namespace":     {set("pidns", host), ""},
+		"ipc namespace":     {set("ipcns", host), ""},
+		"uts namespace":     {func(b body) { b["utsns"] = host; b["hostname"] = "" }, "uts namespace is the host's"},
+		"cgroup namespace":  {set("cgroupns", host), "cgroup namespace is the host's"},
+		"user namespace":    {func(b body) { b["userns"] = host; delete(b, "idmappings") }, "user namespace is the host's"},
+		"user":              {set("user", "1001:1001"), "uid is 1001"},
+		"groups":            {set("groups", []string{"42"}), "supplementary group is 42"},
+		"writable root":     {set("read_only_filesystem", false), "mount / is overlay,rw"},
+		"limits":            {set("resource_limits", body{}), "memory limit is unlimited"},
+		"no process limit":  {func(b body) { b["resource_limits"].(body)["pids"] = body{"limit": -1} }, "process limit is unlimited"},
+		"no cpu limit":      {func(b body) { delete(b["resource_limits"].(body), "cpu") }, "cpu limit is unlimited"},
+		"more memory":       {func(b body) { b["resource_limits"].(body)["memory"] = body{"limit": 1 << 30, "swap": 1 << 30} }, "memory limit is 1073741824"},
+		"swap":              {func(b body) { b["resource_limits"].(body)["memory"] = body{"limit": 1 << 28, "swap": 1 << 29} }, "swap limit is 268435456"},
+		"rlimits":           {set("r_limits", []body{{"type": "nofile", "soft": 4096, "hard": 4096}, {"type": "nproc", "soft": 9, "hard": 9}}), "rlimit nofile is 4096"},
+		"shared memory":     {set("shm_size", 1<<30), "mount /dev/shm"},
+		"environment":       {func(b body) { b["env"].(body)["LD_DEBUG"] = "help-not" }, "environment variable LD_DEBUG is set"},
+		"changed variable":  {func(b body) { b["env"].(body)["HOME"] = "/tmp" }, "environment variable HOME"},
+		"nothing masked":    {set("mask", []string{}), "mount /dev/mqueue"},
+		"foreign directory": {mount(body{"destination": "/host", "type": "bind", "source": "/etc", "options": []string{"ro"}}), "mount /host"},
+		"executable tmp":    {mount(body{"destination": "/opt", "type": "tmpfs", "source": "tmpfs", "options": []string{"rw", "size=4096"}}), "mount /opt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			uri := interpose(t, shortDir(t)+"/api", real, test.weaken)
+			engine, err := podman.New(podman.Options{URI: uri, RuntimeDir: dir + "/rt"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer engine.Close()
+			sandbox, err := engine.Start(t.Context(), runtimetest.Spec(image(), seccomp(t)))
+			if err == nil {
+				defer sandbox.Close()
+				if test.says != "started" {
+					t.Error("a weakened sandbox was started")
+				}
+				return
+			}
+			t.Log(err)
+			if !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error does not say %q", test.says)
+			}
+		})
+	}
+	if left := containers(t, "io.mcp-bridge.pid", strconv.Itoa(os.Getpid())); len(left) > 0 {
+		t.Errorf("containers left: %v", left)
+	}
+}
+
+// startService runs podman's API service for the test, and returns its socket.
+func startService(t testing.TB, socket string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "podman", "--runtime", "runc", "system", "service", "--time", "600", "unix://"+socket)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	within(t, 10*time.Second, "the service listens", func() bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	})
+	return socket
+}
+
+// interpose listens on socket and hands all requests to the service at real,
+// those for new containers changed by change.
+func interpose(t *testing.T, socket, real string, change func(map[string]any)) (uri string) {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "d"})
+	proxy.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", real) }}
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) { w.WriteHeader(http.StatusBadGateway) }
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/containers/create") {
+			var body map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+				t.Error(err)
+			}
+			change(body)
+			data, err := json.Marshal(body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+		}
+		proxy.ServeHTTP(w, r)
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return "unix://" + socket
+}
