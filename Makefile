@@ -1,6 +1,6 @@
 # What one does in this repository. `make help` lists the targets; .ci/run runs
 # them on a clean machine. Whatever is downloaded or built on the way is kept in
-# ${MCP_BRIDGE_DEV_CACHE:-~/.cache/mcp-bridge-dev}, so second runs are fast.
+# MCP_BRIDGE_DEV_CACHE, so second runs are fast.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -22,12 +22,17 @@ LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 TEST := $(GO) run ./.ci/gotest
 
 export CGO_ENABLED ?= 0
+export MCP_BRIDGE_DEV_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/mcp-bridge-dev
+export MCP_BRIDGE_TEST_IMAGE ?= localhost/mcp-bridge-sandbox:latest
+
+# What is tested is what is shipped.
+test e2e bench: export MCP_BRIDGE_TEST_BINARY := $(CURDIR)/bin/mcp-bridge
 
 ##@ Use
 
 .PHONY: demo
 demo: provision build ## run a whole session: a client, the bridge, a sandbox, two MCP servers
-	$(GO) run ./examples/demo
+	$(GO) run ./examples/demo -bridge bin/mcp-bridge -npm '$(MCP_BRIDGE_DEV_CACHE)/npm'
 
 .PHONY: build
 build: ## build bin/mcp-bridge
