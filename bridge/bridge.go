@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/proxy"
@@ -43,8 +44,9 @@ type Options struct {
 
 // A Bridge runs cells in sessions. Its methods may be called concurrently.
 type Bridge struct {
-	opts Options
-	log  *slog.Logger
+	opts  Options
+	log   *slog.Logger
+	calls atomic.Int64 // of the tool, running
 
 	mu       sync.Mutex
 	closed   bool

@@ -12,36 +12,44 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// drainTime is how long calls may go on after the client has closed its end:
-// long enough for a piped-in request to be answered.
-const drainTime = 2 * time.Second
+const (
+	// drainTime is how long calls may go on after the client has closed its
+	// end: long enough for what was piped in to be answered.
+	drainTime = 2 * time.Second
+	// settleTime is how long a message that was just read may take to become
+	// a call.
+	settleTime = 100 * time.Millisecond
+)
 
 // Serve speaks MCP over in and out until the client closes in, or ctx is done.
 // Calls that run then are cut short. It closes neither the Bridge nor out.
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	input := &watchedReader{Reader: in, ended: make(chan struct{})}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-input.ended:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(drainTime):
-			stop()
-		case <-ctx.Done():
-		}
-	})
-	defer wg.Wait()
-	defer stop()
+	input := &drainingReader{Reader: in, drain: func() { b.drain(ctx) }}
 	err := b.server(ctx).Run(ctx, &mcp.IOTransport{Reader: input, Writer: unclosed{out}})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
+}
+
+// drain waits until no call runs any more, for a while.
+func (b *Bridge) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	tick := time.NewTicker(settleTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if b.calls.Load() == 0 {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // server returns an MCP server with the one tool. Calls end when ctx does.
@@ -62,6 +70,8 @@ func (b *Bridge) server(ctx context.Context) *mcp.Server {
 // call answers tools/call. What is wrong with the arguments is told to the
 // model, which can mend it, and not as a protocol error, which it never sees.
 func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
+	b.calls.Add(1)
+	defer b.calls.Add(-1)
 	r := func() Result {
 		request, err := parseArguments(req.Params.Arguments)
 		if err != nil {
@@ -132,27 +142,25 @@ func listServers(names []string) string {
 	}
 }
 
-// watchedReader closes ended when its Reader has no more.
-type watchedReader struct {
+// drainingReader holds the end of its Reader back until drain has returned: to
+// the SDK the end of the input is the end of every call.
+type drainingReader struct {
 	io.Reader
 
+	drain func()
 	once  sync.Once
-	ended chan struct{}
 }
 
-func (r *watchedReader) Read(p []byte) (int, error) {
+func (r *drainingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if err != nil {
-		r.once.Do(func() { close(r.ended) })
+	if err != nil && n == 0 {
+		r.once.Do(r.drain)
 	}
 	return n, err
 }
 
-// Close ends the wait for input only: the reader is the caller's.
-func (r *watchedReader) Close() error {
-	r.once.Do(func() { close(r.ended) })
-	return nil
-}
+// Close does nothing: the reader is the caller's.
+func (*drainingReader) Close() error { return nil }
 
 // unclosed is a writer that is not ours to close.
 type unclosed struct{ io.Writer }

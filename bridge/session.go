@@ -279,13 +279,13 @@ func (s *session) readOutput(_ context.Context, params json.RawMessage) (json.Ra
 		Cell int `json:"cell"`
 	}
 	if err := json.Unmarshal(params, &query); err != nil {
-		return nil, fmt.Errorf("out[n] takes the number of a cell")
+		return nil, &proxy.Error{Kind: proxy.Invalid, Message: "out[n] takes the number of a cell"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, err := s.outputs.read(query.Cell)
 	if err != nil {
-		return nil, err
+		return nil, &proxy.Error{Kind: proxy.Invalid, Message: err.Error()}
 	}
 	return mustJSON(map[string]string{"text": text}), nil
 }

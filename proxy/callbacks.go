@@ -21,21 +21,28 @@ const codeServerError = -32000
 // sandbox as it is; of any other the sandbox learns nothing but that it failed.
 type Handler func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 
+// Bounds on what one connection may have waiting for an answer.
+const (
+	maxAccepted      = 1024
+	maxAcceptedBytes = 128 << 20 // of parameters
+)
+
 // ServeCallbacks answers the requests of one sandbox until the connection ends
-// or ctx is done. It owns conn and closes it. Then it cancels what is in flight,
-// waits for it, and returns: nil if the sandbox closed the connection, ctx's
-// error, or one that wraps wire.ErrProtocol if the sandbox broke the protocol.
+// or ctx is done. Then it cancels what is in flight, waits for it, and returns:
+// nil if the sandbox closed the connection, ctx's error, one that wraps
+// wire.ErrProtocol if the sandbox broke the protocol, or wire.ErrResynced. It
+// owns conn and closes it, except after wire.ErrResynced: then it may be served
+// again.
 //
 // The methods are tools/call, tools/search, tools/list, servers/list, and those
-// of extra, which may be nil; the notification cancel ends a request. While
-// Options.MaxInFlight requests are in flight nothing more is read, cancel
-// included, so a sandbox does well to stay below.
+// of extra, which may be nil; the notification cancel ends a request.
+// Options.MaxInFlight requests are answered at a time; a bounded number wait,
+// and more are refused.
 func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[string]Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Unblocks Receive, and Send to a sandbox that does not read.
 	closeConn := sync.OnceFunc(func() { _ = conn.Close() })
-	defer closeConn()
 	stop := context.AfterFunc(ctx, closeConn)
 	defer stop()
 
@@ -46,15 +53,19 @@ func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[s
 		slots:    make(chan struct{}, p.opts.MaxInFlight),
 		inFlight: make(map[int64]context.CancelFunc),
 	}
-	err := c.serve(ctx)
-	cause := ctx.Err()
-	cancel()
-	closeConn()
-	c.running.Wait()
-	if cause != nil {
-		return cause
+	served, end := context.WithCancel(ctx)
+	err := c.serve(served)
+	end()
+	if !errors.Is(err, wire.ErrResynced) {
+		closeConn()
 	}
-	if errors.Is(err, io.EOF) {
+	c.running.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, wire.ErrResynced):
+		return err
+	case errors.Is(err, io.EOF):
 		return nil
 	}
 	return err
@@ -66,61 +77,85 @@ type callbacks struct {
 	conn  *wire.Conn
 	extra map[string]Handler
 
-	slots   chan struct{}  // holds a token for every request in flight
-	running sync.WaitGroup // the same
+	slots   chan struct{}  // holds a token for every request being answered
+	running sync.WaitGroup // these, and those that wait for a slot
 
 	mu       sync.Mutex
-	inFlight map[int64]context.CancelFunc
+	inFlight map[int64]context.CancelFunc // of the same, by id
+	bytes    int                          // of their parameters
 }
 
 func (c *callbacks) serve(ctx context.Context) error {
 	for {
-		select {
-		case c.slots <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 		msg, err := c.conn.Receive()
 		if err != nil {
 			return err
 		}
-		if msg.IsRequest() {
+		switch {
+		case msg.IsRequest():
 			if err := c.begin(ctx, msg); err != nil {
 				return err
 			}
-			continue // the request has the slot
-		}
-		<-c.slots
-		if !msg.IsNotification() {
+		case !msg.IsNotification():
 			return fmt.Errorf("%w: a response that nobody asked for", wire.ErrProtocol)
-		}
-		if msg.Method == "cancel" {
+		case msg.Method == "cancel":
 			c.cancel(msg.Params)
 		}
 		// hello, and what later kernels may have to say, is ignored.
 	}
 }
 
-// begin answers req in the background, and then gives back its slot.
+// begin answers req in the background.
 func (c *callbacks) begin(ctx context.Context, req *wire.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inFlight[req.ID] != nil {
+	accepted, err := c.accept(req, cancel)
+	if err != nil || !accepted {
 		cancel()
-		return fmt.Errorf("%w: request id %d is in use", wire.ErrProtocol, req.ID)
 	}
-	c.inFlight[req.ID] = cancel
+	if err != nil {
+		return err
+	}
+	if !accepted {
+		c.send(&wire.Message{ID: req.ID, Error: wireError(errorf(Busy, "wait for some of them first",
+			"too many calls at once: %d are waiting for an answer", maxAccepted))})
+		return nil
+	}
 	c.running.Go(func() {
-		defer func() { <-c.slots }()
-		resp := c.answer(ctx, req)
+		defer cancel()
+		resp := c.answerInTurn(ctx, req)
 		c.mu.Lock()
 		delete(c.inFlight, req.ID)
+		c.bytes -= len(req.Params)
 		c.mu.Unlock()
-		cancel()
 		c.send(resp)
 	})
 	return nil
+}
+
+// accept enters req into the books, or reports false if they are full.
+func (c *callbacks) accept(req *wire.Message, cancel context.CancelFunc) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inFlight[req.ID] != nil {
+		return false, fmt.Errorf("%w: request id %d is in use", wire.ErrProtocol, req.ID)
+	}
+	if len(c.inFlight) >= maxAccepted || c.bytes+len(req.Params) > maxAcceptedBytes {
+		return false, nil
+	}
+	c.inFlight[req.ID] = cancel
+	c.bytes += len(req.Params)
+	return true, nil
+}
+
+// answerInTurn answers req once it has a slot.
+func (c *callbacks) answerInTurn(ctx context.Context, req *wire.Message) *wire.Message {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+		return c.answer(ctx, req)
+	case <-ctx.Done():
+		return &wire.Message{ID: req.ID, Error: wireError(errorf(Closed, "", "the call was cancelled before it began"))}
+	}
 }
 
 // cancel handles the notification of that name; one for a request that is

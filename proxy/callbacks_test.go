@@ -182,42 +182,115 @@ func TestCallbackCancel(t *testing.T) {
 	}
 }
 
-// More requests than MaxInFlight wait; nothing is lost, nothing is refused.
-func TestCallbackBackpressure(t *testing.T) {
-	const limit, requests = 4, 20
-	var running, most atomic.Int64
-	block := make(chan struct{})
-	p := newProxyWith(t, proxy.Options{MaxInFlight: limit})
-	s := serve(t, p, map[string]proxy.Handler{"wait": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+// waitHandler answers when block is closed or the request cancelled, and counts.
+func waitHandler(block <-chan struct{}, running, most *atomic.Int64) map[string]proxy.Handler {
+	return map[string]proxy.Handler{"wait": func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		n := running.Add(1)
 		defer running.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
-		<-block
-		return json.RawMessage("1"), nil
-	}})
-	var sent atomic.Int64
-	go func() {
-		for id := range int64(requests) {
-			if s.Send(&wire.Message{ID: id + 1, Method: "wait"}) != nil {
-				return
-			}
-			sent.Add(1)
+		select {
+		case <-block:
+		case <-ctx.Done():
 		}
-	}()
+		return json.RawMessage("1"), nil
+	}}
+}
+
+// More requests than MaxInFlight wait; nothing is lost, and cancel still works.
+func TestCallbacksWaitForTheirTurn(t *testing.T) {
+	const limit, requests = 4, 20
+	var running, most atomic.Int64
+	block := make(chan struct{})
+	s := serve(t, newProxyWith(t, proxy.Options{MaxInFlight: limit}), waitHandler(block, &running, &most))
+	for id := range int64(requests) {
+		s.send(id+1, "wait", "")
+	}
 	eventually(t, "all slots are taken", func() bool { return running.Load() == limit })
-	time.Sleep(100 * time.Millisecond)
-	if got := sent.Load(); got > limit {
-		t.Errorf("%d requests were read with %d in flight", got, limit)
+	answered := map[int64]bool{}
+	for id := range int64(requests / 2) { // some of them run, the others wait
+		s.send(0, "cancel", fmt.Sprintf(`{"id":%d}`, id+1))
+	}
+	for len(answered) < requests/2 {
+		answered[s.receive().ID] = true
+	}
+	for id := range int64(requests / 2) {
+		if !answered[id+1] {
+			t.Errorf("request %d was not answered when it was cancelled", id+1)
+		}
 	}
 	close(block)
-	for range requests {
-		if got := s.receive(); string(got.Result) != "1" {
-			t.Errorf("got %+v", got)
+	for len(answered) < requests {
+		msg := s.receive()
+		if string(msg.Result) != "1" {
+			t.Errorf("got %+v", msg)
 		}
+		answered[msg.ID] = true
 	}
 	if most.Load() != limit {
 		t.Errorf("%d ran at a time, want %d", most.Load(), limit)
+	}
+}
+
+// What one connection may have waiting is bounded, in number and in bytes.
+func TestCallbacksBeyondTheBound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fill   int
+		params string
+	}{
+		"number": {1024, ""},
+		"bytes":  {8, `"` + strings.Repeat("x", 16<<20-2) + `"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var running, most atomic.Int64
+			s := serve(t, newProxy(t), waitHandler(nil, &running, &most))
+			for id := range int64(tc.fill) {
+				s.send(id+1, "wait", tc.params)
+			}
+			s.send(9999, "wait", `"one more"`)
+			msg := s.receive()
+			if msg.ID != 9999 || msg.Error == nil || !strings.Contains(string(msg.Error.Data), "busy") {
+				t.Errorf("got %+v, want the last one refused as busy", msg)
+			}
+		})
+	}
+}
+
+// A resynchronised connection is not closed: what was in flight is cancelled,
+// and the connection can be served again.
+func TestCallbacksResync(t *testing.T) {
+	host, guest := net.Pipe()
+	hostConn, guestConn := wire.NewConn(host), wire.NewConn(guest)
+	t.Cleanup(func() { _ = guestConn.Close() })
+	p := newProxy(t)
+	var running, most atomic.Int64
+	done := make(chan error, 1)
+	go func() { done <- p.ServeCallbacks(t.Context(), hostConn, waitHandler(nil, &running, &most)) }()
+	go func() { // the supervisor's part: read away what is sent to the lost REPL
+		for {
+			if _, err := guestConn.Receive(); err != nil {
+				return
+			}
+		}
+	}()
+	if err := guestConn.Send(&wire.Message{ID: 1, Method: "wait"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the request runs", func() bool { return running.Load() == 1 })
+	hostConn.ExpectMarker([]byte("marker"))
+	if _, err := guest.Write([]byte("\x00\x00half a framemarker")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, wire.ErrResynced) || running.Load() != 0 {
+		t.Fatalf("ServeCallbacks returned %v with %d requests running", err, running.Load())
+	}
+	go func() { done <- p.ServeCallbacks(t.Context(), hostConn, nil) }()
+	if err := guestConn.Send(&wire.Message{ID: 1, Method: "servers/list", Params: json.RawMessage("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	_ = guestConn.Close()
+	if err := <-done; err != nil && !errors.Is(err, net.ErrClosed) && !strings.Contains(err.Error(), "closed pipe") {
+		t.Errorf("the second time it returned %v", err)
 	}
 }
 
