@@ -32,7 +32,7 @@ func (f frameReader) next() ([]byte, error) {
 		return nil, err
 	}
 	size := int(binary.BigEndian.Uint32(header[:]))
-	if size == 0 || size > MaxFrame {
+	if size < 1 || size > MaxFrame { // < 0 where int has 32 bits
 		return nil, fmt.Errorf("%w: frame of %d bytes (allowed are 1 to %d)", ErrProtocol, size, MaxFrame)
 	}
 	payload := make([]byte, min(size, firstRead))

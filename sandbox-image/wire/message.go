@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Message is a JSON-RPC 2.0 envelope: a request (Method and ID), a
@@ -72,12 +73,19 @@ func appendMessage(buf []byte, m *Message) ([]byte, error) {
 	return append(buf, '}'), nil
 }
 
-// decodeMessage parses and checks an envelope. Keys are compared exactly and
-// unknown ones refused, so that no two parsers can read one frame differently.
+// decodeMessage parses and checks an envelope. Keys are compared exactly, and
+// unknown and repeated ones refused, so that no two parsers can read one frame
+// differently.
 func decodeMessage(payload []byte) (*Message, error) {
+	if !utf8.Valid(payload) { // encoding/json would mend it, and pass it on unmended
+		return nil, fmt.Errorf("%w: not UTF-8", ErrProtocol)
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &fields); err != nil {
 		return nil, fmt.Errorf("%w: not a JSON object: %v", ErrProtocol, err)
+	}
+	if countMembers(payload) != len(fields) {
+		return nil, fmt.Errorf("%w: a key is there twice", ErrProtocol)
 	}
 	m := &Message{}
 	for key, value := range fields {
@@ -85,7 +93,40 @@ func decodeMessage(payload []byte) (*Message, error) {
 			return nil, fmt.Errorf("%w: %v", ErrProtocol, err)
 		}
 	}
-	return m, m.check(string(fields["jsonrpc"]))
+	if err := m.check(string(fields["jsonrpc"])); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// countMembers counts the members of the outermost object of valid JSON.
+func countMembers(object []byte) int {
+	members, depth := 0, 0
+	for i := 0; i < len(object); i++ {
+		switch object[i] {
+		case '"':
+			i = stringEnd(object, i)
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ':':
+			if depth == 1 {
+				members++
+			}
+		}
+	}
+	return members
+}
+
+// stringEnd returns the index of the quote that closes the string opened at i.
+func stringEnd(text []byte, i int) int {
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }
 
 func (m *Message) set(key string, value json.RawMessage) (err error) {

@@ -39,8 +39,10 @@ func (s *resyncReader) Read(p []byte) (int, error) {
 		switch {
 		case found:
 			return 0, ErrResynced
-		case err != nil || !swallowed:
+		case !swallowed:
 			return n, err
+		case err != nil:
+			return 0, err
 		}
 	}
 }

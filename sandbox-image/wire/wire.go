@@ -1,6 +1,6 @@
 // Package wire is the host's end of the protocol spoken with the kernel, the
 // Python program in a sandbox: frames of a 4-byte big-endian length followed by
-// one JSON-RPC 2.0 object in UTF-8. The Python end is ../kernel/wire.py; both
+// one JSON-RPC 2.0 object in UTF-8. The Python end is ../mcpbridge/wire.py; both
 // replay the vectors in ../testdata/wire.
 //
 // Everything the far side sends is hostile. The length is checked before
