@@ -41,16 +41,17 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// resync has a Receive that blocks in the middle of a frame hear the pieces
-// after ExpectMarker, and then two frames.
+// resync has c, in the middle of a frame, hear the pieces after ExpectMarker,
+// and then two frames.
 func resync(t *testing.T, pieces ...string) {
 	t.Helper()
 	near, far := net.Pipe()
 	c := wire.NewConn(near)
 	defer c.Close()
+	marked := make(chan struct{})
 	go func() {
 		_, _ = io.WriteString(far, frame(hello)+frame(goodbye)[:7])
-		c.ExpectMarker([]byte(marker))
+		<-marked
 		for _, piece := range pieces {
 			_, _ = io.WriteString(far, piece)
 		}
@@ -58,6 +59,8 @@ func resync(t *testing.T, pieces ...string) {
 	if m, err := c.Receive(); err != nil || m.Method != "hello" {
 		t.Fatalf("before: got %+v, %v", m, err)
 	}
+	c.ExpectMarker([]byte(marker))
+	close(marked)
 	if m, err := c.Receive(); !errors.Is(err, wire.ErrResynced) {
 		t.Fatalf("got %+v, %v; want ErrResynced", m, err)
 	}
