@@ -88,8 +88,10 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 	case s.over():
 		return nil, u.broken(ctx, s, name, out.sent, err)
 	}
-	return nil, &Error{Kind: ServerFailed, Err: err,
-		Message: u.tool(name) + " answered with no result, or asked for input, which the bridge cannot give"}
+	return nil, &Error{
+		Kind: ServerFailed, Err: err,
+		Message: u.tool(name) + " answered with no result, or asked for input, which the bridge cannot give",
+	}
 }
 
 // tool names a tool of u in messages.
@@ -142,12 +144,16 @@ func (u *upstream) startError(ctx context.Context, err error) *Error {
 	case u.proxy.isClosed():
 		return closedError()
 	case errors.Is(err, stdio.ErrDir):
-		return &Error{Kind: ServerFailed, Err: err, Message: "server " + name + " cannot start: its working directory does not exist",
-			Hint: `the user has to correct "cwd" in the server's definition`}
+		return &Error{
+			Kind: ServerFailed, Err: err, Message: "server " + name + " cannot start: its working directory does not exist",
+			Hint: `the user has to correct "cwd" in the server's definition`,
+		}
 	case errors.Is(err, stdio.ErrCommand):
-		return &Error{Kind: ServerFailed, Err: err,
+		return &Error{
+			Kind: ServerFailed, Err: err,
 			Message: fmt.Sprintf("server %s cannot start: command %s was not found, or cannot be run", name, quoteName(u.commandName())),
-			Hint:    `the user has to install it, or give its full path as "command" in the server's definition`}
+			Hint:    `the user has to install it, or give its full path as "command" in the server's definition`,
+		}
 	case !connected:
 		return &Error{Kind: ServerFailed, Err: err, Message: "server " + name + " cannot start: " + u.text.clean(err.Error(), refusalShown)}
 	}
@@ -160,9 +166,11 @@ func (u *upstream) startError(ctx context.Context, err error) *Error {
 	case ctx.Err() != nil:
 		what = fmt.Sprintf("did not answer the MCP handshake within %v", u.proxy.opts.StartTimeout)
 	}
-	return &Error{Kind: ServerFailed, Err: err,
+	return &Error{
+		Kind: ServerFailed, Err: err,
 		Message: "server " + name + " " + what + u.quoteTail(failure.tail),
-		Hint:    "the user has to check the server's definition; calls try again after a short while"}
+		Hint:    "the user has to check the server's definition; calls try again after a short while",
+	}
 }
 
 func isRPCError(err error) bool {

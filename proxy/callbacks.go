@@ -25,6 +25,7 @@ type Handler func(ctx context.Context, params json.RawMessage) (json.RawMessage,
 const (
 	maxAccepted      = 1024
 	maxAcceptedBytes = 128 << 20 // of parameters
+	maxUnsentBytes   = 1 << 30   // of results that the sandbox has yet to read
 )
 
 // ServeCallbacks answers the requests of one sandbox until the connection ends
@@ -77,12 +78,13 @@ type callbacks struct {
 	conn  *wire.Conn
 	extra map[string]Handler
 
-	slots   chan struct{}  // holds a token for every request being answered
+	slots   chan struct{}  // holds a token for every request being answered, until that is sent
 	running sync.WaitGroup // these, and those that wait for a slot
 
 	mu       sync.Mutex
 	inFlight map[int64]context.CancelFunc // of the same, by id
 	bytes    int                          // of their parameters
+	unsent   int                          // bytes of results on their way
 }
 
 func (c *callbacks) serve(ctx context.Context) error {
@@ -122,12 +124,7 @@ func (c *callbacks) begin(ctx context.Context, req *wire.Message) error {
 	}
 	c.running.Go(func() {
 		defer cancel()
-		resp := c.answerInTurn(ctx, req)
-		c.mu.Lock()
-		delete(c.inFlight, req.ID)
-		c.bytes -= len(req.Params)
-		c.mu.Unlock()
-		c.send(resp)
+		c.answerInTurn(ctx, req)
 	})
 	return nil
 }
@@ -147,15 +144,37 @@ func (c *callbacks) accept(req *wire.Message, cancel context.CancelFunc) (bool, 
 	return true, nil
 }
 
-// answerInTurn answers req once it has a slot.
-func (c *callbacks) answerInTurn(ctx context.Context, req *wire.Message) *wire.Message {
+// answerInTurn answers req once it has a slot, and keeps the slot until the
+// sandbox has read the answer: who does not read does not get more to read.
+func (c *callbacks) answerInTurn(ctx context.Context, req *wire.Message) {
+	var resp *wire.Message
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
-		return c.answer(ctx, req)
+		resp = c.answer(ctx, req)
 	case <-ctx.Done():
-		return &wire.Message{ID: req.ID, Error: wireError(errorf(Closed, "", "the call was cancelled before it began"))}
+		resp = &wire.Message{ID: req.ID, Error: wireError(errorf(Closed, "", "the call was cancelled before it began"))}
 	}
+	c.finish(req, resp)
+	c.send(resp)
+	c.mu.Lock()
+	c.unsent -= len(resp.Result)
+	c.mu.Unlock()
+}
+
+// finish takes req from the books and enters its result, unless too much waits
+// to be read already.
+func (c *callbacks) finish(req, resp *wire.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.inFlight, req.ID)
+	c.bytes -= len(req.Params)
+	if c.unsent+len(resp.Result) > maxUnsentBytes {
+		resp.Result = nil
+		resp.Error = wireError(errorf(Busy, "read the results of other calls first",
+			"results of over %d MiB are waiting to be read", maxUnsentBytes>>20))
+	}
+	c.unsent += len(resp.Result)
 }
 
 // cancel handles the notification of that name; one for a request that is

@@ -91,10 +91,10 @@ func TestCallbacks(t *testing.T) {
 	var list struct {
 		Tools []struct{ Name, Ident, Signature string }
 	}
-	if err := json.Unmarshal(s.ask("tools/list", `{"server":"legacy"}`).Result, &list); err != nil || len(list.Tools) != 8 {
+	if err := json.Unmarshal(s.ask("tools/list", `{"server":"legacy"}`).Result, &list); err != nil || len(list.Tools) != 9 {
 		t.Errorf("tools/list gave %+v, %v", list, err)
 	}
-	want := `{"servers":[{"name":"legacy","ident":"legacy","description":"","tools":8,"state":"ready","error":""}]}`
+	want := `{"servers":[{"name":"legacy","ident":"legacy","description":"","tools":9,"state":"ready","error":""}]}`
 	if got := string(s.ask("servers/list", "").Result); got != want {
 		t.Errorf("servers/list gave %s, want %s", got, want)
 	}
@@ -253,6 +253,33 @@ func TestCallbacksBeyondTheBound(t *testing.T) {
 				t.Errorf("got %+v, want the last one refused as busy", msg)
 			}
 		})
+	}
+}
+
+// Who does not read its results does not get the host to hold ever more of them.
+func TestCallbacksUnreadResults(t *testing.T) {
+	const limit = 3
+	var answered atomic.Int64
+	large := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	s := serve(t, newProxyWith(t, proxy.Options{MaxInFlight: limit}), map[string]proxy.Handler{
+		"large": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			answered.Add(1)
+			return large, nil
+		},
+	})
+	const requests = 20
+	for id := range int64(requests) {
+		s.send(id+1, "large", "")
+	}
+	eventually(t, "all slots are taken", func() bool { return answered.Load() == limit })
+	time.Sleep(50 * time.Millisecond)
+	if got := answered.Load(); got != limit {
+		t.Errorf("%d results were made for a sandbox that has read none, want %d", got, limit)
+	}
+	for range requests {
+		if msg := s.receive(); len(msg.Result) != len(large) {
+			t.Errorf("got %d bytes, %v", len(msg.Result), msg.Error)
+		}
 	}
 }
 

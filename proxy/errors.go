@@ -41,8 +41,10 @@ func errorf(kind Kind, hint, format string, args ...any) *Error {
 // doneError is the error of an operation whose context is done.
 func doneError(ctx context.Context, doing string) *Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &Error{Kind: Timeout, Err: ctx.Err(), Message: doing + ": timed out",
-			Hint: "allow more time, or ask for less"}
+		return &Error{
+			Kind: Timeout, Err: ctx.Err(), Message: doing + ": timed out",
+			Hint: "allow more time, or ask for less",
+		}
 	}
 	return &Error{Kind: Closed, Err: ctx.Err(), Message: doing + ": cancelled"}
 }

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"context"
 	"encoding/json"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -199,6 +200,20 @@ func TestClosedProxy(t *testing.T) {
 	wantError(t, err, proxy.Closed)
 	_, err = p.Search(t.Context(), "echo", 1)
 	wantError(t, err, proxy.Closed)
+}
+
+// Close leaves nothing running in this process either.
+func TestCloseLeavesNoGoroutine(t *testing.T) {
+	before := goruntime.NumGoroutine()
+	for range 3 {
+		p := newProxyWith(t, proxy.Options{ProbeTimeout: 50 * time.Millisecond}, upstreamtest.Good, upstreamtest.Silent, upstreamtest.Flood)
+		if _, err := p.Search(t.Context(), "echo", 1); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = p.Call(t.Context(), "flood", "weird", nil)
+		_ = p.Close()
+	}
+	eventually(t, "as few goroutines as before", func() bool { return goruntime.NumGoroutine() <= before })
 }
 
 // Close during a start neither waits for it nor leaves it behind.

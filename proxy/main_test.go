@@ -1,12 +1,12 @@
 package proxy_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -124,15 +124,32 @@ func eventually(t testing.TB, what string, f func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-// alive reports whether a process runs; a zombie does not.
-func alive(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
+// helperVar makes the test binary a bridge that is to be killed.
+const helperVar = "MCP_BRIDGE_TEST_HELPER"
+
+// wrapped defines servers that run below a shell, as npx does it: a good one,
+// and one that ignores the end of its input and SIGTERM. mark finds them.
+func wrapped(command, mark string) []discovery.Server {
+	script := func(mode string) discovery.Server {
+		env := upstreamtest.Env(mode)
+		env["MARK"] = mark
+		return discovery.Server{Name: mode, Command: "/bin/sh", Args: []string{"-c", `sleep 1000 & "$0"; true`, command}, Env: env}
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
+	return []discovery.Server{script(upstreamtest.Good), script(upstreamtest.Stubborn)}
+}
+
+// runHelper starts servers, says so, and waits to be killed.
+func runHelper() {
+	self, err := os.Executable()
 	if err != nil {
-		return os.IsPermission(err)
+		panic(err)
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z")
+	p := proxy.New(proxy.Options{Servers: wrapped(self, os.Getenv(helperVar))})
+	for server, tool := range map[string]string{"good": "echo", "stubborn": "weird"} {
+		if _, err := p.Call(context.Background(), server, tool, json.RawMessage(`{"text":"x"}`)); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println("ready")
+	select {}
 }

@@ -4,12 +4,10 @@ package proxy_test
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,36 +18,14 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/proxy/internal/upstreamtest"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// helperVar makes the test binary a bridge that is to be killed.
-const helperVar = "MCP_BRIDGE_TEST_HELPER"
-
-// wrapped defines servers that run below a shell, as npx does it: a good one,
-// and one that ignores the end of its input and SIGTERM. mark finds them.
-func wrapped(command, mark string) []discovery.Server {
-	script := func(mode string) discovery.Server {
-		env := upstreamtest.Env(mode)
-		env["MARK"] = mark
-		return discovery.Server{Name: mode, Command: "/bin/sh", Args: []string{"-c", `sleep 1000 & "$0"; true`, command}, Env: env}
-	}
-	return []discovery.Server{script(upstreamtest.Good), script(upstreamtest.Stubborn)}
-}
-
-// runHelper starts servers, says so, and waits to be killed.
-func runHelper() {
-	self, err := os.Executable()
+// alive reports whether a process runs; a zombie does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		panic(err)
+		return false
 	}
-	p := proxy.New(proxy.Options{Servers: wrapped(self, os.Getenv(helperVar))})
-	for server, tool := range map[string]string{"good": "echo", "stubborn": "weird"} {
-		if _, err := p.Call(context.Background(), server, tool, json.RawMessage(`{"text":"x"}`)); err != nil {
-			panic(err)
-		}
-	}
-	fmt.Println("ready")
-	select {}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
 }
 
 // marked returns the processes with MARK=mark in their environment, and the
@@ -79,7 +55,7 @@ func marked(t *testing.T, mark string) (pids []int) {
 
 // group returns the process group of pid.
 func group(pid int) string {
-	stat, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return ""
 	}
@@ -93,12 +69,7 @@ func group(pid int) string {
 func wantGone(t *testing.T, pids []int) {
 	t.Helper()
 	eventually(t, "all processes are gone", func() bool {
-		for _, pid := range pids {
-			if alive(pid) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(pids, alive)
 	})
 }
 
@@ -106,7 +77,7 @@ func wantGone(t *testing.T, pids []int) {
 const wrappedProcesses = 2 * 4
 
 func TestCloseLeavesNoProcess(t *testing.T) {
-	mark := t.Name() + itoa(os.Getpid())
+	mark := t.Name() + strconv.Itoa(os.Getpid())
 	p := newProxyWith(t, proxy.Options{Servers: wrapped(upstreamtest.Command(t), mark)})
 	call(t, p, "good", "echo", `{"text":"x"}`)
 	call(t, p, "stubborn", "weird", "")
@@ -127,7 +98,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 }
 
 func TestKilledBridgeLeavesNoProcess(t *testing.T) {
-	mark := t.Name() + itoa(os.Getpid())
+	mark := t.Name() + strconv.Itoa(os.Getpid())
 	helper := exec.CommandContext(t.Context(), upstreamtest.Command(t))
 	helper.Env = append(os.Environ(), helperVar+"="+mark)
 	helper.Stderr = t.Output()
@@ -156,7 +127,7 @@ func TestKilledBridgeLeavesNoProcess(t *testing.T) {
 // A server that exits and leaves a child holding its output is over.
 func TestOrphanedChild(t *testing.T) {
 	server := testServer(t, upstreamtest.Orphan)
-	mark := t.Name() + itoa(os.Getpid())
+	mark := t.Name() + strconv.Itoa(os.Getpid())
 	server.Env["MARK"] = mark
 	p := newProxyWith(t, proxy.Options{Servers: []discovery.Server{server}})
 	_, err := p.Call(t.Context(), "orphan", "weird", nil)

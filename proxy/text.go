@@ -78,8 +78,8 @@ func hideFolders(text string) string {
 	last := 0
 	for _, m := range hostPath.FindAllStringSubmatchIndex(text, -1) {
 		start := m[0]
-		if start > 0 && (text[start-1] == ':' || text[start-1] == '/') && strings.HasPrefix(text[start:], "/") {
-			continue // the part of a URL after its scheme
+		if start > 0 && (isWordByte(text[start-1]) || text[start-1] == '/') {
+			continue // the end of a word like tools/list/all, or a URL after its scheme
 		}
 		b.WriteString(text[last:start])
 		b.WriteString("…/")
@@ -88,6 +88,10 @@ func hideFolders(text string) string {
 	}
 	b.WriteString(text[last:])
 	return b.String()
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
 func lastBytes(text string, limit int) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -164,6 +165,9 @@ func (u *upstream) listNow(ctx context.Context, s *session) (*toolset, error) {
 	defer cancel()
 	l := &listing{}
 	err := l.collect(ctx, s)
+	if rpcErr, ok := errors.AsType[*jsonrpc.Error](err); ok && rpcErr.Code == jsonrpc.CodeMethodNotFound {
+		err = nil // a server without tools
+	}
 	switch {
 	case err == nil || len(l.tools) > 0:
 		if err != nil {

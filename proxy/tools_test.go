@@ -28,9 +28,9 @@ func TestTools(t *testing.T) {
 	}{
 		{upstreamtest.Paged, 300, "tool-0"},
 		{upstreamtest.Endless, 50, "tool-0"}, // one tool a page, 50 pages
-		{upstreamtest.Circular, 8, "weird"},  // the same eight again and again
+		{upstreamtest.Circular, 9, "weird"},  // the same nine again and again
 		{upstreamtest.Duplicate, 2, "twin"},  // twin once, wordy; nothing unusable
-		{upstreamtest.Legacy, 8, "weird"},
+		{upstreamtest.Legacy, 9, "weird"},
 	}
 	for _, test := range tests {
 		t.Run(test.mode, func(t *testing.T) {
@@ -48,6 +48,15 @@ func TestTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestServerWithoutTools(t *testing.T) {
+	p := newProxy(t, upstreamtest.Toolless)
+	if docs, err := p.Tools(t.Context(), "toolless"); err != nil || len(docs) != 0 {
+		t.Errorf("got %v, %v; want no tools and no error", docs, err)
+	}
+	_, err := p.Call(t.Context(), "toolless", "x", nil)
+	wantError(t, err, proxy.UnknownTool)
 }
 
 // Of two tools with one name the first wins; what is too long is cut.
@@ -187,8 +196,8 @@ func TestSearchDoesNotKeepAllServers(t *testing.T) {
 			if info.State == "ready" {
 				ready++
 			}
-			if info.Tools == nil || *info.Tools != 8 || info.Error != "" {
-				t.Fatalf("info is %+v, want eight tools", info)
+			if info.Tools == nil || *info.Tools != 9 || info.Error != "" {
+				t.Fatalf("info is %+v, want nine tools", info)
 			}
 		}
 		return ready == 8

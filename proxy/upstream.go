@@ -81,16 +81,6 @@ func (u *upstream) session(ctx context.Context) (*session, error) {
 	return f.wait(ctx, "starting server "+quoteName(u.server.Name))
 }
 
-// live returns the running session, nil if there is none.
-func (u *upstream) live() *session {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if f := u.start; f != nil && f.landed() && f.err == nil && !f.value.over() {
-		return f.value
-	}
-	return nil
-}
-
 // begin starts the server in the background; last is the start before. The
 // caller holds u.mu.
 func (u *upstream) begin(ctx context.Context, last *flight[*session]) *flight[*session] {

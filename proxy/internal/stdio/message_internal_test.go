@@ -38,13 +38,23 @@ func TestDecode(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"x":1,"result":-1.5e3}`, `1 -1.5e3 <nil>`},
 		{`[{"jsonrpc":"2.0","id":1,"result":1},2,{"jsonrpc":"2.0","method":"m"}]`, `1 1 <nil>; m <nil> `},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}", `1 "` + "\uFFFD" + `" <nil>`},
-		{`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`,
-			`1  the server's answer is nested over 512 levels deep`},
+		{
+			`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`,
+			`1  the server's answer is nested over 512 levels deep`,
+		},
 		// No messages.
-		{``, ``}, {`   `, ``}, {`Server running`, ``}, {`{half`, ``}, {`{}`, ``}, {`[]`, ``}, {`[1,[2]]`, ``},
-		{`{"level":"info","msg":"x"}`, ``}, {`{"jsonrpc":"1.0","id":1,"result":1}`, ``},
+		{``, ``},
+		{`   `, ``},
+		{`Server running`, ``},
+		{`{half`, ``},
+		{`{}`, ``},
+		{`[]`, ``},
+		{`[1,[2]]`, ``},
+		{`{"level":"info","msg":"x"}`, ``},
+		{`{"jsonrpc":"1.0","id":1,"result":1}`, ``},
 		{`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`, ``},
-		{`{"jsonrpc":"2.0","id":[1],"result":1}`, ``}, {`{"jsonrpc":"2.0","method":7}`, ``},
+		{`{"jsonrpc":"2.0","id":[1],"result":1}`, ``},
+		{`{"jsonrpc":"2.0","method":7}`, ``},
 		{`{"JSONRPC":"2.0","ID":1,"RESULT":1}`, ``},
 	}
 	for _, test := range tests {

@@ -149,7 +149,7 @@ func TestStopDespiteARunaway(t *testing.T) {
 func TestCommandLookup(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "tool")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho ok >&2\n"), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho ok >&2\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {

@@ -19,9 +19,9 @@ const WeirdResult = `{"zeta":12345678901234567890,"content":[{"type":"hologram",
 
 // A raw server speaks MCP as its mode says, message by message.
 type raw struct {
-	mode string
-	in   *bufio.Scanner
-	args json.RawMessage // of the last call
+	mode  string
+	in    *bufio.Scanner
+	first string // method of the first request
 }
 
 type request struct {
@@ -40,16 +40,17 @@ func runRaw(mode string) error {
 	if mode == Stubborn {
 		signal.Ignore(syscall.SIGTERM)
 	}
-	first := true
 	for r.in.Scan() {
 		var req request
 		if err := json.Unmarshal(r.in.Bytes(), &req); err != nil {
 			return err
 		}
-		if mode == Strict && first && req.Method != "initialize" {
+		if r.first == "" {
+			r.first = req.Method
+		}
+		if mode == Strict && r.first != "initialize" {
 			return fmt.Errorf("expected initialize, got %s", req.Method)
 		}
-		first = false
 		r.handle(req)
 	}
 	if mode == Stubborn {
@@ -64,7 +65,7 @@ func (r *raw) handle(req request) {
 		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32000,"message":"no license for key ` + os.Getenv("API_KEY") + `"}}`)
 	case req.Method == "initialize":
 		r.reply(req, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}`)
-	case req.Method == "tools/list":
+	case req.Method == "tools/list" && r.mode != Toolless:
 		r.reply(req, r.list(req.Params.Cursor))
 		if r.mode == Deaf {
 			select {}
@@ -79,7 +80,7 @@ func (r *raw) handle(req request) {
 const rawTools = `{"name":"weird","inputSchema":{"type":"object","properties":{"zulu":{"type":"integer"},"alpha":{"type":"string"}},"required":["zulu","alpha"]}},` +
 	`{"name":"args","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"deep","inputSchema":{"type":"object"}},` +
 	`{"name":"nothing","inputSchema":{"type":"object"}},{"name":"refuse","inputSchema":{"type":"object"}},{"name":"exit","inputSchema":{"type":"object"}},` +
-	`{"name":"input","inputSchema":{"type":"object"}}`
+	`{"name":"input","inputSchema":{"type":"object"}},{"name":"first","inputSchema":{"type":"object"}}`
 
 func (r *raw) list(cursor string) string {
 	page, _ := strconv.Atoi(strings.TrimPrefix(cursor, "page-"))
@@ -129,7 +130,7 @@ func (r *raw) call(req request) {
 		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"result":{"content":[`)
 		return
 	case Orphan:
-		child := exec.Command("sleep", "300") //nolint:noctx // to be orphaned
+		child := exec.Command("sleep", "300")
 		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
 			panic(err)
@@ -151,6 +152,8 @@ func (r *raw) call(req request) {
 		os.Exit(4)
 	case "input":
 		r.reply(req, `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}}}`)
+	case "first":
+		r.reply(req, `{"content":[{"type":"text","text":"`+r.first+`"}]}`)
 	case "weird":
 		r.reply(req, WeirdResult)
 	default:
