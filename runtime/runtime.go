@@ -93,7 +93,7 @@ type Exit struct {
 // namespaces, no logs.
 type Spec struct {
 	Image   string   // reference; must be present on the engine
-	Command []string // argv of the program, PID 1; Command[0] is looked up in the image's PATH
+	Command []string // argv of the program, PID 1; Command[0] is looked up in the image, along PATH
 	Env     []string // KEY=VALUE; the whole environment, besides HOME, PATH and what engines add unasked
 	Files   fs.FS    // shown read-only below FilesDir; nil for none
 	Seccomp []byte   // seccomp profile in the engines' JSON format; required

@@ -21,6 +21,9 @@ import (
 // apiVersion is the dialect we speak, whatever the service's newest is.
 const apiVersion = "4.0.0"
 
+// pingTimeout bounds the first exchange with a service.
+const pingTimeout = 5 * time.Second
+
 // errNotFound is what the service says of a container that is not there.
 var errNotFound = errors.New("no such object")
 
@@ -62,7 +65,12 @@ func probe(ctx context.Context, uri string) (uid int, err error) {
 
 // newClient connects to a service that answers to probe.
 func newClient(ctx context.Context, uri string, serviceUID int) (*client, error) {
-	connected, err := bindings.NewConnection(context.WithoutCancel(ctx), uri)
+	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, errors.New("it does not answer"))
+	defer cancel()
+	connected, err := bindings.NewConnection(ctx, uri)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

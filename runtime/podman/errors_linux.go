@@ -55,7 +55,7 @@ var knownConditions = []known{
 		hint:     "the engine may not set resource limits: give it CAP_SYS_RESOURCE, or raise its hard limits (ulimit -H)",
 	},
 	{
-		phrases:  []string{"newuidmap", "newgidmap", "subuid", "subgid"},
+		phrases:  []string{"newuidmap", "newgidmap", "subuid", "subgid", "insufficient UIDs", "uid_map"},
 		sentinel: runtime.ErrUnsupported,
 		hint:     "give the user 65536 subordinate ids in /etc/subuid and /etc/subgid: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER",
 	},

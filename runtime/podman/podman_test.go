@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -310,6 +311,34 @@ func TestUnavailable(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHungService talks to a service that accepts and never answers.
+func TestHungService(t *testing.T) {
+	dir := shortDir(t)
+	l, err := net.Listen("unix", dir+"/hung")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	engine, err := podman.New(podman.Options{URI: "unix://" + dir + "/hung", RuntimeDir: dir + "/rt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	begin := time.Now()
+	_, err = engine.Start(t.Context(), runtimetest.Spec(image(), seccomp(t)))
+	if !errors.Is(err, runtime.ErrUnavailable) || runtime.HintOf(err) == "" {
+		t.Errorf("error %v (hint %q), want ErrUnavailable with a hint", err, runtime.HintOf(err))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := engine.Sweep(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("sweep: %v, want the context's error", err)
+	}
+	if d := time.Since(begin); d > 15*time.Second {
+		t.Errorf("took %v", d)
 	}
 }
 

@@ -10,13 +10,16 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
 )
 
-// Under a rootful engine a sandbox's ids 0 to 65535 are the host's from idBase
-// on: a range that no distribution, systemd-nspawn or subordinate id allocation
-// gives away (see systemd's UIDS-GIDS). It is the same for all sandboxes, so
-// that an engine which cannot map mounts copies the image once, not every time.
+// A sandbox's ids 0 to 65535 are, under a rootful engine, the host's from
+// rootfulBase on: a range that no distribution, systemd-nspawn or subordinate id
+// allocation gives away (see systemd's UIDS-GIDS). Under a rootless one they are
+// the user's subordinate ids, which Podman counts from 1: its 0, the user, stays
+// out of the sandbox. The mapping is the same for all sandboxes, so that an
+// engine which cannot map mounts copies the image once, not every time.
 const (
-	idBase = 0x71000000
-	idSize = 65536
+	rootfulBase  = 0x71000000
+	rootlessBase = 1
+	idCount      = 65536
 )
 
 // Sandboxes get ids from this range of their user namespace.
@@ -73,7 +76,7 @@ type createRequest struct {
 	NoHostsFile  bool              `json:"use_image_hosts"`
 	NoResolvConf bool              `json:"use_image_resolve_conf"`
 	UserNS       namespace         `json:"userns"`
-	IDMappings   *idMappings       `json:"idmappings,omitempty"`
+	IDMappings   idMappings        `json:"idmappings"`
 	PIDNS        namespace         `json:"pidns"`
 	IPCNS        namespace         `json:"ipcns"`
 	UTSNS        namespace         `json:"utsns"`
@@ -153,7 +156,7 @@ func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
 	}
 	id := strconv.FormatInt(p.uid, 10)
 	private := namespace{Mode: "private"}
-	r := createRequest{
+	return createRequest{
 		Name:         p.id,
 		Image:        spec.Image,
 		Entrypoint:   spec.Command[:1],
@@ -181,6 +184,8 @@ func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
 		ShmSize:      l.ShmBytes,
 		NoHostsFile:  true,
 		NoResolvConf: true,
+		UserNS:       private,
+		IDMappings:   newIDMappings(p.rootless),
 		PIDNS:        private,
 		IPCNS:        private,
 		UTSNS:        private,
@@ -193,20 +198,18 @@ func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
 			PIDs:   pidsLimit{Limit: l.PIDs},
 		},
 		Rlimits: rlimits,
-	}
-	r.UserNS, r.IDMappings = userNamespace(p.rootless)
-	return r, nil
+	}, nil
 }
 
-// userNamespace gives a rootful engine a mapping to ids that nobody has. A
-// rootless one has the user's subordinate ids and cannot use others; "no-map"
-// keeps the user's own id out of the sandbox.
-func userNamespace(rootless bool) (namespace, *idMappings) {
+// newIDMappings gives the sandbox a user namespace. Podman's own mode for this,
+// "no-map", is for rootless engines only, and adds group 0 in version 4.3.
+func newIDMappings(rootless bool) idMappings {
+	base := rootfulBase
 	if rootless {
-		return namespace{Mode: "no-map"}, nil
+		base = rootlessBase
 	}
-	m := []idMap{{ContainerID: 0, HostID: idBase, Size: idSize}}
-	return namespace{Mode: "private"}, &idMappings{UIDMap: m, GIDMap: m}
+	m := []idMap{{ContainerID: 0, HostID: base, Size: idCount}}
+	return idMappings{UIDMap: m, GIDMap: m}
 }
 
 func newMounts(l runtime.Limits, dir *local.SandboxDir) []mount {

@@ -19,9 +19,9 @@ import (
 
 const (
 	connectTimeout = 20 * time.Second
-	// requestTimeout bounds requests that must not be cut short: the service
-	// would go on with them behind our back.
 	requestTimeout = 60 * time.Second
+	requestGrace   = 5 * time.Second
+	removeTimeout  = 15 * time.Second
 	killTimeout    = 5 * time.Second
 	stderrTimeout  = 200 * time.Millisecond
 	killedCode     = 128 + 9
@@ -117,11 +117,23 @@ func (s *sandbox) prepare(ctx context.Context, c *client, spec runtime.Spec) (cr
 	})
 }
 
+// patient returns a context for a request that should not be cut short, for the
+// service would go on with it behind our back. It outlives ctx by a grace, so
+// that a service which hangs does not hang its caller.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(requestGrace, cancel) })
+	return whole, func() {
+		stop()
+		cancel()
+	}
+}
+
 func (s *sandbox) create(ctx context.Context, c *client, request createRequest) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	whole, cancel := patient(ctx)
 	defer cancel()
 	s.created = true
 	return c.create(whole, request)
@@ -133,7 +145,7 @@ func (s *sandbox) initialize(ctx context.Context, c *client) (containerInfo, err
 	if err := ctx.Err(); err != nil {
 		return containerInfo{}, err
 	}
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	whole, cancel := patient(ctx)
 	defer cancel()
 	if err := c.initialize(whole, s.id); err != nil {
 		return containerInfo{}, err
@@ -199,7 +211,7 @@ func (s *sandbox) await(ctx context.Context, c *client, limit time.Duration) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	whole, cancelWhole := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	whole, cancelWhole := patient(ctx)
 	defer cancelWhole()
 	if err := c.start(whole, s.id); err != nil {
 		return explain("start container", "", err)
@@ -357,7 +369,7 @@ func (s *sandbox) kill(ctx context.Context) {
 // remove removes the container, which the engine, too, does when its program
 // has ended: they may get in each other's way for a moment.
 func (s *sandbox) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	const attempts = 10
 	for attempt := 1; ; attempt++ {

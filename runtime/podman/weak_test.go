@@ -4,6 +4,7 @@ package podman_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -112,7 +113,9 @@ func startService(t testing.TB, socket string) string {
 func interpose(t *testing.T, socket, real string, change func(map[string]any)) (uri string) {
 	t.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "d"})
-	proxy.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", real) }}
+	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", real)
+	}}
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) { w.WriteHeader(http.StatusBadGateway) }
 	l, err := net.Listen("unix", socket)
 	if err != nil {

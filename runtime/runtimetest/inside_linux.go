@@ -238,11 +238,25 @@ def int80():
 		nr   int
 		want string
 	}{
-		{"keyctl", 250, "EPERM"}, {"bpf", 321, "EPERM"}, {"userfaultfd", 323, "EPERM"}, {"io_uring_setup", 425, "EPERM"},
-		{"perf_event_open", 298, "EPERM"}, {"process_vm_readv", 310, "EPERM"}, {"setns", 308, "EPERM"}, {"pivot_root", 155, "EPERM"},
-		{"open_by_handle_at", 304, "EPERM"}, {"clone3", 435, "ENOSYS"}, {"execveat", 322, "ENOSYS"}, {"mincore", 27, "EPERM"},
-		{"cachestat", 451, "EPERM"}, {"vmsplice", 278, "ENOSYS"}, {"add_key", 248, "EPERM"}, {"mbind", 237, "ENOSYS"},
-		{"shmget", 29, "ENOSYS"}, {"mq_open", 240, "ENOSYS"}, {"unassigned", 999, "ENOSYS"},
+		{"keyctl", 250, "EPERM"},
+		{"bpf", 321, "EPERM"},
+		{"userfaultfd", 323, "EPERM"},
+		{"io_uring_setup", 425, "EPERM"},
+		{"perf_event_open", 298, "EPERM"},
+		{"process_vm_readv", 310, "EPERM"},
+		{"setns", 308, "EPERM"},
+		{"pivot_root", 155, "EPERM"},
+		{"open_by_handle_at", 304, "EPERM"},
+		{"clone3", 435, "ENOSYS"},
+		{"execveat", 322, "ENOSYS"},
+		{"mincore", 27, "EPERM"},
+		{"cachestat", 451, "EPERM"},
+		{"vmsplice", 278, "ENOSYS"},
+		{"add_key", 248, "EPERM"},
+		{"mbind", 237, "ENOSYS"},
+		{"shmget", 29, "ENOSYS"},
+		{"mq_open", 240, "ENOSYS"},
+		{"unassigned", 999, "ENOSYS"},
 	} {
 		code := fmt.Sprintf(`result = call("syscall", %d, 0, 0, 0, 0, 0, 0)`, refused.nr)
 		if got := p.text(t, call+code); got != refused.want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"strings"
 	"sync"
@@ -269,9 +270,7 @@ func testSweep(t *testing.T, s *suite) {
 		{"padded", padded, false},
 	} {
 		labels := map[string]string{"mcpb-sweep-test": prefix + c.name}
-		for k, v := range c.labels {
-			labels[k] = v
-		}
+		maps.Copy(labels, c.labels)
 		s.Create(t, prefix+c.name, labels)
 		t.Cleanup(func() { s.Remove(t, prefix+c.name) })
 		t.Cleanup(func() {

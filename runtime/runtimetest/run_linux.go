@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -297,7 +298,7 @@ func requireEOF(t testing.TB, r interface {
 ) {
 	t.Helper()
 	r.SetDeadline(time.Now().Add(5 * time.Second))
-	if n, err := r.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := r.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("read: %d bytes, %v, want EOF", n, err)
 	}
 }

@@ -96,7 +96,7 @@ func ensurePrivate(dir string) error {
 // The user need not be named: the root is the user's own.
 func homeName(o Owner) string {
 	u := func(n uint64) string { return strconv.FormatUint(n, 36) }
-	return strings.Join([]string{u(uint64(o.PID)), u(o.Start), u(o.PIDNS), shortBoot(o.Boot)}, ".")
+	return strings.Join([]string{strconv.FormatInt(int64(o.PID), 36), u(o.Start), u(o.PIDNS), shortBoot(o.Boot)}, ".")
 }
 
 // ownerOfHome is the inverse of homeName as far as self can judge: the boot id

@@ -35,8 +35,15 @@ func TestOwnerLabels(t *testing.T) {
 		t.Error("a living process is taken for dead")
 	}
 	for _, spoil := range []struct{ label, value string }{
-		{LabelPID, "0"}, {LabelPID, "-1"}, {LabelPID, "+5"}, {LabelPID, ""}, {LabelPID, " 1"}, {LabelStart, "x"},
-		{LabelBoot, ""}, {LabelOwner, "00"}, {LabelPIDNS, "-1"},
+		{LabelPID, "0"},
+		{LabelPID, "-1"},
+		{LabelPID, "+5"},
+		{LabelPID, ""},
+		{LabelPID, " 1"},
+		{LabelStart, "x"},
+		{LabelBoot, ""},
+		{LabelOwner, "00"},
+		{LabelPIDNS, "-1"},
 	} {
 		labels := o.Labels()
 		labels[spoil.label] = spoil.value

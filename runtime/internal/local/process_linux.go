@@ -48,7 +48,7 @@ func (p *Process) watch(raw syscall.RawConn) {
 
 func exited(fd int) bool {
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0) //nolint:gosec // descriptors are small
 		if err != unix.EINTR {
 			return err != nil || n > 0
 		}

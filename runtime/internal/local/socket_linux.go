@@ -31,8 +31,7 @@ func (d *SandboxDir) Listen(name string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Who may connect is decided by the directories above it and by AcceptPair.
-	if err := os.Chmod(path, 0o666); err != nil {
+	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // who may connect is decided by the directories above it and by AcceptPair
 		return nil, errors.Join(err, l.Close())
 	}
 	return &Listener{unix: l, path: path}, nil
@@ -48,7 +47,7 @@ type Peer struct{ PID, UID, GID int64 }
 // AcceptPair returns the first two connections of a peer that allowed accepts,
 // and closes all others. It ends with ctx.
 func (l *Listener) AcceptPair(ctx context.Context, allowed func(Peer) error) (first, second *net.UnixConn, err error) {
-	stop := context.AfterFunc(ctx, func() { l.unix.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = l.unix.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var conns []*net.UnixConn
 	for refused := 0; len(conns) < 2; {
