@@ -59,7 +59,7 @@ step() {
 		done_line ok "$name" "$started"
 	else
 		done_line FAIL "$name" "$started"
-		sed 's/^/      /' "$log"
+		sed -e '/^go: downloading /d' -e 's/^/      /' "$log"
 	fi
 	rm -f "$log"
 	return "$rc"
