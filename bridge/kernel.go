@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -34,8 +35,8 @@ type kernel struct {
 	control *wire.Conn
 	calls   *wire.Conn
 	log     *slog.Logger
-	output  func(stream, text string) // these two are called by the one goroutine
-	lost    func(reason string)       // that reads control
+	output  func(text string)   // these two are called by the one goroutine
+	lost    func(reason string) // that reads control
 
 	stop context.CancelFunc // ends the callback server
 	wg   sync.WaitGroup     // the readers of both channels, and the reaper
@@ -95,9 +96,9 @@ type kernelOptions struct {
 	image    string
 	limits   runtime.Limits
 	tools    Tools
-	handlers map[string]proxy.Handler  // more methods of the callback channel
-	output   func(stream, text string) // what cells print, in order
-	lost     func(reason string)       // the REPL is gone and a new one is coming
+	handlers map[string]proxy.Handler // more methods of the callback channel
+	output   func(text string)        // what cells print, in order
+	lost     func(reason string)      // the REPL is gone and a new one is coming
 	log      *slog.Logger
 }
 
@@ -117,6 +118,9 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		Seccomp: sandboximage.Seccomp(),
 		Limits:  opts.limits,
 	})
+	if errors.Is(err, runtime.ErrExited) {
+		err = noKernel(opts.engine, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +144,17 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 	k.wg.Go(func() { k.serveCalls(callCtx, opts.tools, opts.handlers) })
 	k.wg.Go(k.reap)
 	return k, nil
+}
+
+// noKernel is the error of an image in which the kernel ends at once: it tells
+// the operator what an engine cannot know, that it is Python.
+func noKernel(engine runtime.Engine, err error) error {
+	return &runtime.Error{
+		Engine: engine.Name(),
+		Op:     "start the kernel",
+		Err:    fmt.Errorf("%w: %w", runtime.ErrNoProgram, err),
+		Hint:   "the image needs a working Python 3.10 or later: build one with `make image`, or name another one in MCP_BRIDGE_IMAGE",
+	}
 }
 
 // dataLimit leaves room below the container's limit for the supervisor and the
@@ -242,11 +257,11 @@ func (k *kernel) readControl() {
 func (k *kernel) handle(m *wire.Message) error {
 	switch {
 	case m.Method == "output":
-		var out struct{ Stream, Text string }
+		var out struct{ Text string }
 		if err := json.Unmarshal(m.Params, &out); err != nil {
 			return fmt.Errorf("%w: output", wire.ErrProtocol)
 		}
-		k.output(out.Stream, out.Text)
+		k.output(out.Text)
 		return nil
 	case m.Method == "lost":
 		var lost struct{ Reason string }
@@ -296,28 +311,42 @@ func (k *kernel) resync() error {
 func (k *kernel) serveCalls(ctx context.Context, tools Tools, handlers map[string]proxy.Handler) {
 	for {
 		err := tools.ServeCallbacks(ctx, k.calls, handlers)
+		if err == nil { // closed at its end
+			err = io.EOF
+		}
 		if !errors.Is(err, wire.ErrResynced) {
 			k.fail(fmt.Errorf("callback channel: %w", err))
 			return
 		}
+		k.mu.Lock()
+		ready := k.ready // the new REPL may be lost, and this replaced, at once
+		k.mu.Unlock()
 		if err := k.control.Send(&wire.Message{Method: "start", Params: json.RawMessage("{}")}); err != nil {
 			k.fail(err)
 			return
 		}
-		k.mu.Lock()
-		close(k.ready)
-		k.mu.Unlock()
+		select {
+		case <-ready: // a supervisor that is not ours may have us here twice
+		default:
+			close(ready)
+		}
 	}
 }
 
-// fail declares the sandbox dead. The first reason stands.
+// fail declares the sandbox dead. The first reason stands. It is for the model,
+// so what the operating system says of the stream, with paths of the host in
+// it, goes to the log.
 func (k *kernel) fail(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.err != nil {
 		return
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if !errors.Is(err, errClosing) {
+		k.log.Warn("sandbox lost", "error", err)
+	}
+	_, ofStream := errors.AsType[*net.OpError](err)
+	if ofStream || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the sandbox ended")
 	}
 	k.err = err

@@ -263,7 +263,7 @@ func (s *session) onLost(reason string) {
 }
 
 // onOutput takes what a sandbox printed.
-func (s *session) onOutput(_, text string) {
+func (s *session) onOutput(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running != nil {

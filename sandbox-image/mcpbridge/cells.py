@@ -45,6 +45,7 @@ class Runner:
         return report
 
     def _execute(self, cell, code):
+        code = code.removeprefix("\ufeff")  # a file's byte order mark
         filename = f"<cell {cell}>"
         linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
         body, last = split(ast.parse(code, filename, "exec"))

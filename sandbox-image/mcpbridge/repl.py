@@ -14,17 +14,18 @@ import types
 from . import callback, cells, helptext, interrupts, outputs, streams, toolbox, values, wire
 
 
-def main(channel, callback_socket, sync, settings):
+def main(channel, callback_socket, settings):
     """Serve the supervisor on channel until it closes it."""
     limit_memory(settings.get("data_limit"))
     guard = interrupts.Guard()
     signal.signal(signal.SIGINT, guard.on_sigint)
-    streams.install(sync)
+    streams.install()
     client = callback.Client(callback_socket, guard)
     out = outputs.Outputs(client)
     runner = cells.Runner(make_namespace(client, out), out, guard)
     decoder = wire.Decoder()
     channel.setblocking(True)
+    pid = os.getpid()
     while True:
         data = channel.recv(1 << 16)
         if not data:
@@ -32,7 +33,16 @@ def main(channel, callback_socket, sync, settings):
         for payload in decoder.feed(data):
             report = runner.run(**wire.loads(payload)["params"])
             streams.flush()
+            if os.getpid() != pid:
+                leave(report)
             channel.sendall(wire.pack("done", report))
+
+
+def leave(report):
+    """End a fork that a cell let run to its end: only the REPL answers the host."""
+    if "error" in report:
+        os.write(2, (report["error"]["traceback"] + "\n").encode(errors="replace"))
+    os._exit(0 if report["status"] == "ok" else report.get("exit", 1) & 255)
 
 
 def limit_memory(limit):

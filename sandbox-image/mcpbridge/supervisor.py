@@ -13,7 +13,7 @@ Control protocol, host to supervisor:
     start               {}: after resync, start a new REPL
 supervisor to host:
     hello               {protocol, python}
-    output              {stream, text}
+    output              {text}: what was written to stdout and stderr, in order
     lost                {reason}: the REPL is gone and all variables with it
     response to execute {nonce, interrupted, lost, cell: what the REPL said, or null}
 """
@@ -126,7 +126,7 @@ class Supervisor:
             self.poller.unregister(fd)
 
     def watch_children(self):
-        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.wakeup = read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, so that the fd is written
         self.watch(read, lambda _: self.on_child_signal(read))
@@ -279,29 +279,23 @@ class Child:
         self.supervisor = supervisor
         self.decoder = wire.Decoder(MAX_REPL_FRAME)
         self.channel, channel = socket.socketpair()
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
-        self.sync_fd, sync = socket.socketpair()
-        self.streams = {
-            out_read: ("stdout", codecs.getincrementaldecoder("utf-8")("replace")),
-            err_read: ("stderr", codecs.getincrementaldecoder("utf-8")("replace")),
-        }
+        # One pipe for stdout and stderr: what is read is in the order in which
+        # it was written, by whatever process.
+        self.output, output = os.pipe()
+        self.text = codecs.getincrementaldecoder("utf-8")("replace")
         self.pid = os.fork()
         if self.pid == 0:
-            become_repl(supervisor, channel, out_write, err_write, sync)
+            self.channel.close()
+            os.close(self.output)
+            become_repl(supervisor, channel, output)
         channel.close()
-        sync.close()
-        os.close(out_write)
-        os.close(err_write)
+        os.close(output)
         self.channel.setblocking(False)
-        self.sync_fd.setblocking(False)
         self.outgoing = bytearray()
         self.paused = False
         supervisor.watch(self.channel.fileno(), self.on_channel)
-        supervisor.watch(self.sync_fd.fileno(), self.on_sync)
-        for fd in self.streams:
-            os.set_blocking(fd, False)
-            supervisor.watch(fd, lambda _, fd=fd: self.read_stream(fd))
+        os.set_blocking(self.output, False)
+        supervisor.watch(self.output, lambda _: self.read_output())
 
     def send(self, data):
         self.outgoing += data
@@ -315,8 +309,9 @@ class Child:
             pass
         except OSError:
             self.outgoing.clear()  # it is dying; SIGCHLD follows
-        events = select.POLLIN | (select.POLLOUT if self.outgoing else 0)
-        self.supervisor.poller.modify(self.channel.fileno(), events)
+        if self.channel.fileno() in self.supervisor.handlers:
+            events = select.POLLIN | (select.POLLOUT if self.outgoing else 0)
+            self.supervisor.poller.modify(self.channel.fileno(), events)
 
     def on_channel(self, events):
         if events & select.POLLOUT:
@@ -325,62 +320,49 @@ class Child:
             return
         try:
             data = self.channel.recv(READ_SIZE)
-            reports = [parse_done(payload) for payload in self.decoder.feed(data)]
         except BlockingIOError:
             return
-        except (OSError, ValueError, RecursionError, wire.ProtocolError):
-            self.supervisor.kill_reason = "a cell wrote to the kernel's own channel"
+        except OSError:  # it died before it had read what was sent
             data = b""
-        if not data:  # closed, or no longer speaking the protocol: of no more use
+        try:
+            reports = [parse_done(payload) for payload in self.decoder.feed(data)]
+        except (ValueError, RecursionError, wire.ProtocolError):
+            self.supervisor.kill_reason = "a cell wrote to the kernel's own channel"
             self.supervisor.unwatch(self.channel.fileno())
-            self.kill()  # if it is not dead already
+            self.kill()
+            return
+        if not data:  # it is dying, or the deadline will see to it: how is worth telling
+            self.supervisor.unwatch(self.channel.fileno())
             return
         for report in reports:
             self.supervisor.on_done(report)
 
-    def on_sync(self, _):
-        """The REPL switches streams: pass on what is there, so that order is kept."""
-        try:
-            data = self.sync_fd.recv(64)
-            if data:
-                self.drain()
-                self.sync_fd.send(data)
-                return
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        self.supervisor.unwatch(self.sync_fd.fileno())
-
-    def read_stream(self, fd):
+    def read_output(self):
         """Pass on one piece of output; report whether there was any."""
-        name, decoder = self.streams[fd]
         try:
-            data = os.read(fd, READ_SIZE)
+            data = os.read(self.output, READ_SIZE)
         except BlockingIOError:
             return False
         if not data:
-            self.supervisor.unwatch(fd)
-        text = decoder.decode(data, not data)
+            self.supervisor.unwatch(self.output)
+        text = self.text.decode(data, not data)
         if text:
-            self.supervisor.notify("output", {"stream": name, "text": text})
+            self.supervisor.notify("output", {"text": text})
         return bool(data)
 
     def drain(self):
-        """Pass on the output that is in the pipes now; bounded by their size."""
-        for fd in self.streams:
-            for _ in range(64):
-                if not self.read_stream(fd):
-                    break
+        """Pass on the output that is in the pipe now; bounded by its size."""
+        for _ in range(64):
+            if not self.read_output():
+                break
 
     def pause(self, paused):
         """Stop or resume reading output, for the host's sake."""
         if paused == self.paused:
             return
         self.paused = paused
-        for fd in self.streams:
-            if fd in self.supervisor.handlers:
-                self.supervisor.poller.modify(fd, 0 if paused else select.POLLIN)
+        if self.output in self.supervisor.handlers:
+            self.supervisor.poller.modify(self.output, 0 if paused else select.POLLIN)
 
     def interrupt(self):
         """SIGINT to the REPL and its children, as a terminal's Ctrl-C would."""
@@ -390,28 +372,26 @@ class Child:
         send_signal(os.kill, self.pid, signal.SIGKILL)
 
     def close(self):
-        for fd in self.streams:
-            self.supervisor.unwatch(fd)
-            os.close(fd)
-        for connection in (self.channel, self.sync_fd):
-            self.supervisor.unwatch(connection.fileno())
-            connection.close()
+        self.supervisor.unwatch(self.output)
+        os.close(self.output)
+        self.supervisor.unwatch(self.channel.fileno())
+        self.channel.close()
 
 
-def become_repl(supervisor, channel, out_fd, err_fd, sync):
+def become_repl(supervisor, channel, output):
     """In the forked child: turn into the REPL process. Does not return."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        os.dup2(out_fd, 1)
-        os.dup2(err_fd, 2)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
         supervisor.control.close()
-        for fd in (out_fd, err_fd):
+        for fd in (output, *supervisor.wakeup):
             os.close(fd)
         set_dumpable(1)
-        repl.main(channel, supervisor.callback, sync, supervisor.settings)
+        repl.main(channel, supervisor.callback, supervisor.settings)
     finally:
         os._exit(70)
 

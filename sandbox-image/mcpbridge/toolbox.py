@@ -372,8 +372,11 @@ def _map_function(function, items, concurrency):
         except Exception as error:
             return _Failure(error)
 
-    with ThreadPoolExecutor(concurrency) as pool:
+    pool = ThreadPoolExecutor(concurrency)
+    try:
         return list(pool.map(run, items))
+    finally:  # the threads have ended, unless this is an interrupt: they cannot hear it
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _near(name, names):

@@ -110,14 +110,14 @@ class Kernel:
         while True:
             message = self.control.receive()
             if message.get("method") == "output":
-                output.append((message["params"]["stream"], message["params"]["text"]))
+                output.append(message["params"]["text"])
             elif message.get("method") == "lost":
                 self.lost.append(message["params"]["reason"])
             else:
                 result = message["result"]
                 assert result["nonce"] == f"n{self.cells}", result
                 result["output"] = output
-                result["text"] = "".join(text for _, text in output)
+                result["text"] = "".join(output)
                 return result
 
     def run(self, code, **options):
