@@ -17,6 +17,9 @@ import (
 // MaxCode is the most bytes one cell may have.
 const MaxCode = 4 << 20
 
+// minTimeout is the least timeout in seconds: what is shorter means nothing.
+const minTimeout = 0.001
+
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // parseArguments reads the arguments of run_python as strictly as the tool's
@@ -62,8 +65,8 @@ func (r *Request) set(name string, value json.RawMessage) error {
 		if err != nil || math.IsInf(seconds, 0) {
 			return fmt.Errorf("`timeout` must be a number of seconds, not %s", kindOf(value))
 		}
-		if seconds <= 0 {
-			return fmt.Errorf("`timeout` must be more than 0 seconds, not %v", seconds)
+		if seconds < minTimeout {
+			return fmt.Errorf("`timeout` must be at least %v seconds, not %v", minTimeout, seconds)
 		}
 		r.Timeout = time.Duration(min(seconds, 1e6) * float64(time.Second))
 	default:

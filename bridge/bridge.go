@@ -87,8 +87,9 @@ type Request struct {
 type Result struct {
 	Text    string
 	Images  []Image
-	IsError bool // the cell failed, or could not be run
-	Exit    int  // what a process that ran the cell would have exited with
+	IsError bool  // the cell failed, or could not be run
+	Exit    int   // what a process that ran the cell would have exited with
+	Err     error // why no cell was run; nil if one was
 }
 
 // An Image is shown to the model.
@@ -111,7 +112,7 @@ func (b *Bridge) Run(ctx context.Context, req Request) Result {
 	start := time.Now()
 	result, err := s.run(ctx, req)
 	if err != nil {
-		b.log.Warn("cell not run", "session_id", req.Session, "error", err)
+		b.log.Warn("cell not run", "session_id", req.Session, "error", err, "hint", runtime.HintOf(err))
 		return failure(err)
 	}
 	b.log.Debug("cell ended", "session_id", req.Session, "is_error", result.IsError,
@@ -154,7 +155,7 @@ func (b *Bridge) Close() {
 }
 
 func failure(err error) Result {
-	return Result{Text: modelText(err), IsError: true, Exit: 1}
+	return Result{Text: modelText(err), IsError: true, Exit: 1, Err: err}
 }
 
 // modelText is an error in words for the model: no host paths, no secrets. Of

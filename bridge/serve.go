@@ -91,9 +91,9 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 
 const (
 	// serverNames bounds how much of the description the servers' names take,
-	// in characters: with it the whole entry stays below 200 tokens.
-	serverNames = 120
-	longestName = 32
+	// in tokens: with it the whole entry stays below 200.
+	serverNames = 40
+	longestName = 32 // characters
 )
 
 // tool returns the one entry of tools/list.
@@ -119,11 +119,13 @@ func (b *Bridge) tool() *mcp.Tool {
 // listServers names servers for the model, as many as fit.
 func listServers(names []string) string {
 	var b strings.Builder
-	shown := 0
+	shown, tokens := 0, 0
 	for _, name := range names {
-		if len(name) > longestName || b.Len()+len(name) > serverNames {
+		cost := tokensOf(name)
+		if len(name) > longestName || tokens+cost > serverNames {
 			continue
 		}
+		tokens += cost
 		if b.Len() > 0 {
 			b.WriteString(", ")
 		}
@@ -140,6 +142,28 @@ func listServers(names []string) string {
 	default:
 		return fmt.Sprintf(" (%s, %d more)", b.String(), len(names)-shown)
 	}
+}
+
+// tokensOf guesses, rather high, what a name and a comma cost: a token for two
+// letters of a kind or three digits, and one for everything else.
+func tokensOf(name string) int {
+	count, run, last := 1, 0, 0
+	for _, r := range name {
+		kind, most := 0, 1
+		switch {
+		case 'a' <= r && r <= 'z':
+			kind, most = 1, 2
+		case 'A' <= r && r <= 'Z':
+			kind, most = 2, 2
+		case '0' <= r && r <= '9':
+			kind, most = 3, 3
+		}
+		if run++; kind != last || run > most {
+			count, run = count+1, 1
+		}
+		last = kind
+	}
+	return count
 }
 
 // drainingReader holds the end of its Reader back until drain has returned: to

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/proxy"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -35,10 +37,14 @@ type IO struct {
 	Err io.Writer
 }
 
-// Main runs the command line and returns the exit code. SIGINT and SIGTERM end
-// what runs in an orderly way; a second one kills.
+// Main runs the command line and returns the exit code. SIGINT, SIGTERM and
+// SIGHUP end what runs in an orderly way; a second one kills.
 func Main(ctx context.Context, args []string, stdio IO) int {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is below nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	err := newRoot(stdio).execute(ctx, args)
@@ -84,6 +90,9 @@ func configError(hint, format string, args ...any) error {
 func hintOf(err error) string {
 	if e, ok := errors.AsType[*hintedError](err); ok {
 		return e.hint
+	}
+	if e, ok := errors.AsType[*proxy.Error](err); ok {
+		return e.Hint
 	}
 	return runtime.HintOf(err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // execOutput is how many characters `exec` shows: a person or a pipe takes
@@ -83,6 +84,9 @@ func (r *root) exec(ctx context.Context, code string) error {
 	result := a.bridge.Run(ctx, bridge.Request{Code: code, Timeout: time.Duration(r.settings.timeout)})
 	for _, image := range result.Images {
 		result.Text += fmt.Sprintf("\n[%s, %d bytes]", image.MIMEType, len(image.Data))
+	}
+	if _, ok := errors.AsType[*runtime.Error](result.Err); ok {
+		return result.Err
 	}
 	if !result.IsError {
 		_, err := fmt.Fprintln(r.io.Out, result.Text)
