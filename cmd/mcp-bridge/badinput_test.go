@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 )
@@ -97,4 +99,61 @@ func TestGoodInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRawBytes sends what a JSON library would not.
+func TestRawBytes(t *testing.T) {
+	t.Parallel()
+	s := setup{}
+	cmd := s.command(t, "run")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	bridges.add(cmd.Process.Pid)
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 1<<20)
+	ask := func(line string) string {
+		if _, err := io.WriteString(stdin, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() {
+			t.Fatalf("no answer to %q: %v", line, lines.Err())
+		}
+		return lines.Text()
+	}
+	contains(t, ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`), `"serverInfo"`)
+	if _, err := io.WriteString(stdin, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	call := func(arguments string) string {
+		return ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":` + arguments + `}}`)
+	}
+	contains(t, call(`{"code":"kept = ['kept']; 1"}`), `"text":"1"`)
+	for _, bad := range []struct{ arguments, told string }{
+		{`{"code":"kept.append('\ud800')"}`, "lone surrogate"},
+		{`{"code":"kept.append('\udc22\ud83d')"}`, "lone surrogate"},
+		{"{\"code\":\"kept.append('\xff')\"}", "UTF-8"},
+		{`{"code":"kept.append('\u0000')"}`, "NUL"},
+		{`[]`, "object"},
+		{`"kept.append(1)"`, "object"},
+	} {
+		answer := call(bad.arguments)
+		contains(t, answer, bad.told, `"isError":true`)
+		contains(t, call(`{"code":"kept"}`), `"text":"['kept']"`)
+	}
+	contains(t, ask(`{"jsonrpc":"2.0","id":3,"method":"no/such"}`), `"error"`)
+	contains(t, ask(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"no_such","arguments":{}}}`), `"error"`)
+	contains(t, call(`{"code":"kept"}`), `"text":"['kept']"`)
 }

@@ -240,6 +240,19 @@ func TestBadFile(t *testing.T) {
 	lacks(t, c.stderr.String(), secret)
 }
 
+// TestSelf has the bridge among its own servers, and leaves it out.
+func TestSelf(t *testing.T) {
+	t.Parallel()
+	s := setup{servers: map[string]definition{
+		"bridge":  {Command: binary, Args: []string{"run"}},
+		"special": specialServer(t),
+	}}
+	lacks(t, shell(t, &s, "servers", "list").stdout, "tools.bridge")
+	contains(t, shell(t, &s, "servers", "list", "--allow-self-server").stdout, "tools.bridge", "tools.special")
+	s.env = []string{"MCP_BRIDGE_ALLOW_SELF_SERVER=true"}
+	contains(t, shell(t, &s, "servers", "list").stdout, "tools.bridge")
+}
+
 // TestInterrupted ends commands by SIGINT.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func failingPodman(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	script := "#!/bin/sh\necho 'Error: storage is broken' >&2\nexit 125\n"
-	if err := os.WriteFile(filepath.Join(dir, "podman"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "podman"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return dir

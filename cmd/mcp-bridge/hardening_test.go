@@ -95,8 +95,8 @@ func TestHardening(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { c.wants(t, test.code, test.want) })
 	}
 	c.wants(t, "1 + 1", "2") // PID 1 has withstood all that
-	// A new REPL holds nothing but its two channels.
-	const held = `import os; [to.split(":")[0] for to in (os.readlink(e.path) for e in os.scandir("/proc/self/fd") if int(e.name) > 2 and os.path.lexists(e.path)) if not to.startswith("/")]`
+	// A new REPL holds nothing but its two channels and its output.
+	const held = `import os; [to.split(":")[0] for to in (os.readlink(e.path) for e in os.scandir("/proc/self/fd") if int(e.name) > 2 and os.path.lexists(e.path)) if not to.startswith("/") and to != os.readlink("/proc/self/fd/1")]`
 	if got := c.runIn(t, "fresh", held); got != "['socket', 'socket']" {
 		t.Errorf("a cell finds the descriptors %s", got)
 	}

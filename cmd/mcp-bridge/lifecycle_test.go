@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strconv"
@@ -120,7 +121,7 @@ func busy(t *testing.T) (c *client, closeStdin func() error, processes []process
 	c, closeStdin = piped(t, special(t))
 	c.run(t, "tools.special.stats()")
 	c.runIn(t, "second", "1")
-	go func() { //nolint:usetesting // it ends with the bridge
+	go func() {
 		_, _ = c.try(context.Background(), arguments{"code": "while True: pass", "session": "third"})
 	}()
 	eventually(t, patience, "three containers", func() bool { return len(containersOf(t, c.cmd.Process.Pid)) == 3 })
@@ -195,7 +196,7 @@ func TestStartIsEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, closeStdin := piped(t, setup{})
-			go func() { //nolint:usetesting // it ends with the bridge
+			go func() {
 				_, _ = c.try(context.Background(), arguments{"code": "1"})
 			}()
 			eventually(t, patience, "a container service is started", func() bool { return len(descendants(c.cmd.Process.Pid)) > 0 })
@@ -250,10 +251,7 @@ func TestOrphans(t *testing.T) {
 	}
 	earlier := strconv.Itoa(start - 1)
 	changed := func(pairs ...string) map[string]string {
-		labels := map[string]string{}
-		for k, v := range mine {
-			labels[k] = v
-		}
+		labels := maps.Clone(mine)
 		for i := 0; i < len(pairs); i += 2 {
 			labels[pairs[i]] = pairs[i+1]
 			if pairs[i+1] == "" {
@@ -323,7 +321,7 @@ func create(t *testing.T, labels map[string]string) string {
 		t.Fatalf("podman create: %v", err)
 	}
 	id := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("podman", "rm", "--force", "--ignore", id).Run() }) //nolint:usetesting // after the test
+	t.Cleanup(func() { _ = exec.Command("podman", "rm", "--force", "--ignore", id).Run() })
 	return id
 }
 

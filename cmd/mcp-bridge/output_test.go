@@ -14,9 +14,11 @@ func TestOutput(t *testing.T) {
 	for _, test := range []struct{ name, code, want string }{
 		{"streams in order", "for i in range(3):\n    print(i)\n    print('e', i, file=sys.stderr)", "0\ne 0\n1\ne 1\n2\ne 2"},
 		{"children in order", "print(1)\nsubprocess.run(['echo', '2'])\nprint(3)\nos.system('echo 4')\nprint(5)\nNone", "1\n2\n3\n4\n5"},
-		{"children and both streams in order",
+		{
+			"children and both streams in order",
 			"for i in range(20):\n    print(i)\n    print('e', file=sys.stderr)\n    _ = subprocess.run(['sh', '-c', 'echo c; echo d >&2'])\nNone",
-			strings.TrimSuffix(children(20), "\n")},
+			strings.TrimSuffix(children(20), "\n"),
+		},
 		{"fork", "if os.fork() == 0:\n    print('child', flush=True)\n    os._exit(0)\nos.wait()\nprint('parent')", "child\nparent"},
 		{"descriptors", "os.write(1, b'one\\n')\nos.write(2, b'two\\n')\nNone", "one\ntwo"},
 		{"buffer and fileno", "sys.stdout.buffer.write(b'bytes\\n')\nprint(sys.stdout.fileno(), sys.stderr.fileno(), sys.stdout.encoding)", "bytes\n1 2 utf-8"},
