@@ -51,8 +51,10 @@ provision: ## install what is missing: podman, MCP servers, the image
 
 .PHONY: test
 test: provision build ## run every test; fails where podman is missing
-	$(TEST) -count=1 $(PACKAGES)
-	.ci/test-python
+	@failed=
+	$(TEST) -count=1 $(PACKAGES) || failed=1
+	.ci/test-python || failed=1
+	[ -z "$$failed" ]
 
 .PHONY: test-unit
 test-unit: ## run the tests that need no container engine
