@@ -80,11 +80,22 @@ func TestWriteToAServerThatDoesNotRead(t *testing.T) {
 
 // What is half sent when its caller leaves is finished, not cut off.
 func TestAbandonedMessageIsFinished(t *testing.T) {
-	p := start(t, `sleep 0.3; cat`)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	// The server reads one byte, says so, and waits; then it sends all back.
+	gate := filepath.Join(t.TempDir(), "gate")
+	p := start(t, `dd bs=1 count=1 >&2 2>/dev/null; until [ -e '`+gate+`' ]; do sleep 0.01; done; printf '{'; exec cat`)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := p.Conn().Write(ctx, request(t, `"`+strings.Repeat("x", 1<<20)+`"`)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("Write returned %v, want the deadline", err)
+	abandoned := make(chan error, 1)
+	go func() { abandoned <- p.Conn().Write(ctx, request(t, `"`+strings.Repeat("x", 1<<20)+`"`)) }()
+	for p.Tail() != "{" {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-abandoned; !errors.Is(err, context.Canceled) {
+		t.Fatalf("Write returned %v, want context.Canceled", err)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	go func() { _ = p.Conn().Write(t.Context(), request(t, `"next"`)) }()
 	for _, want := range []int{1<<20 + 2, len(`"next"`)} {
@@ -93,7 +104,7 @@ func TestAbandonedMessageIsFinished(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(msg.(*jsonrpc.Request).Params); got != want {
-			t.Errorf("got params of %d bytes, want %d", got, want)
+			t.Fatalf("got params of %d bytes, want %d", got, want)
 		}
 	}
 }
