@@ -118,6 +118,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	t.Parallel()
 	c := connect(t, special(t))
 	c.run(t, "ran = []")
+	c.runIn(t, "watch", "tools.special.stats()") // ready before there is something to see
 	first := make(chan reply, 1)
 	go func() {
 		r, _ := c.try(t.Context(), arguments{"code": "ran.append('first'); tools.special.sleep(ms=3000)"})
