@@ -93,7 +93,7 @@ func TestServiceIsKilled(t *testing.T) {
 	c.wants(t, "kept", "'kept'")
 	eventually(t, patience, "a new session starts, on a new service", func() bool {
 		r := c.call(t, arguments{"code": "1 + 1", "session": "new"})
-		if !r.isError && r.text != "2" || r.isError && !strings.Contains(r.text, "cannot be started") {
+		if !r.isError && r.text != "2" || r.isError && !strings.Contains(r.text, "try again") {
 			t.Fatalf("error %v: %s", r.isError, r.text)
 		}
 		return !r.isError // the death of the service may not have been noticed yet

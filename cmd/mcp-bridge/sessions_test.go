@@ -142,9 +142,9 @@ func TestCancelWhileWaiting(t *testing.T) {
 // and an empty code waits on.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
-	c := connect(t, setup{})
+	c := connect(t, setup{args: []string{"--yield", "2"}})
 	c.run(t, "import time")
-	r := c.call(t, arguments{"code": "print('early')\ntime.sleep(50)\nprint('late')\n'value'", "timeout": 100})
+	r := c.call(t, arguments{"code": "print('early')\ntime.sleep(3)\nprint('late')\n'value'", "timeout": 100})
 	if r.isError {
 		t.Errorf("still running is an error: %s", r.text)
 	}

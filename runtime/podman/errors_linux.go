@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -69,6 +70,10 @@ func explain(op, image string, err error) error {
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return wrap(op, err)
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok { // the transport's, not the service's
+		return failure(op, fmt.Errorf("%w: the service does not answer: %s", runtime.ErrUnavailable, sanitize(err.Error())),
+			"try again: the podman service ended, and the next call starts it anew; one named by CONTAINER_HOST is yours to start")
 	}
 	text := err.Error()
 	if strings.Contains(text, "image not known") || strings.Contains(text, "no such image") {
