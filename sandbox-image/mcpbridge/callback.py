@@ -6,12 +6,14 @@ common case, one blocking call, costs no thread switch.
 """
 
 import os
+import re
 import select
 import threading
 
 from . import values, wire
 
 _READ_SIZE = 1 << 18
+_LOOK_AGAIN = 50  # milliseconds
 
 
 class RemoteError(Exception):
@@ -50,10 +52,10 @@ class Client:
     def __init__(self, sock, guard):
         sock.setblocking(False)
         self._sock = sock
-        self._guard = guard
+        self.guard = guard  # what follows runs shielded by it, but for the waiting
         self._pid = os.getpid()
         self._decoder = wire.Decoder()
-        self._lock = threading.Lock()  # over the four below, always inside the guard
+        self._lock = threading.Lock()  # over the four below; never held while waiting
         self._last_id = 0
         self._pending = {}
         self._outgoing = bytearray()
@@ -63,18 +65,28 @@ class Client:
 
     def call(self, method, params):
         """Send a request and wait for its result. Raises RemoteError."""
-        call = self.start(method, params)
-        self.wait_any([call])
+        with self.guard:
+            call = self._submit(method, params)
+            try:
+                self._flush()
+                self._wait([call])
+            except BaseException:
+                self.abandon([call])
+                raise
         return call.result()
 
     def start(self, method, params):
-        """Send a request without waiting for its answer: see wait_any."""
-        call = self._submit(method, params)
-        try:
-            self._flush()
-        except BaseException:
-            self.abandon([call])
-            raise
+        """Send a request without waiting for its answer: see wait_any.
+
+        An interrupt between the two would leave it running: shield both with guard.
+        """
+        with self.guard:
+            call = self._submit(method, params)
+            try:
+                self._flush()
+            except BaseException:
+                self.abandon([call])
+                raise
         return call
 
     def wait_any(self, calls):
@@ -82,20 +94,23 @@ class Client:
 
         If the wait is interrupted, all of them are abandoned.
         """
-        try:
-            self._wait(calls)
-        except BaseException:
-            self.abandon(calls)
-            raise
+        with self.guard:
+            try:
+                self._wait(calls)
+            except BaseException:
+                self.abandon(calls)
+                raise
         return [call for call in calls if call.done]
 
     def abandon(self, calls):
         """Tell the host that nobody waits for these any more."""
-        with self._guard, self._lock:
-            for call in calls:
-                if self._pending.pop(call.id, None) is not None:
-                    self._outgoing += wire.pack("cancel", {"id": call.id})
-        self._flush()
+        with self.guard:
+            self._promote()  # the one that leaves may just have been made the reader
+            with self._lock:
+                for call in calls:
+                    if self._pending.pop(call.id, None) is not None:
+                        self._outgoing += wire.pack("cancel", {"id": call.id})
+            self._flush()
 
     async def acall(self, method, params):
         """call() for a task: others run while it waits."""
@@ -103,13 +118,16 @@ class Client:
 
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        call = self._submit(method, params, loop, future)
+        call = None
         self._watch(loop)
         try:
-            self._flush()
+            with self.guard:
+                call = self._submit(method, params, loop, future)
+                self._flush()
             await future
         except BaseException:
-            self.abandon([call])
+            if call is not None:
+                self.abandon([call])
             raise
         finally:
             self._unwatch(loop)
@@ -120,26 +138,38 @@ class Client:
     def _submit(self, method, params, loop=None, future=None):
         if os.getpid() != self._pid:
             raise RuntimeError("tools can be called from the cell's own process only, not from a fork of it")
-        with self._guard, self._lock:
+        with self._lock:
             self._last_id += 1
             call = _Call(self._last_id)
-            call.loop, call.future = loop, future
-            data = wire.pack(method, params, call.id)
+        call.loop, call.future = loop, future
+        data = wire.pack(method, params, call.id)
+        with self._lock:
             self._pending[call.id] = call
             self._outgoing += data
         return call
 
     def _flush(self):
         while self._outgoing:
-            with self._guard, self._lock:
+            with self._lock:
                 try:
                     sent = self._sock.send(self._outgoing)
                     del self._outgoing[:sent]
                 except BlockingIOError:
                     pass
-            if self._outgoing:  # read meanwhile: the host may be waiting for that
+            if self._outgoing:
+                self._make_room()
+
+    def _make_room(self):
+        """Wait until the host takes more. Read meanwhile: it may be waiting for that."""
+        if self._reader.acquire(blocking=False):
+            try:
                 self._poll(select.POLLIN | select.POLLOUT)
                 self._read()
+            finally:
+                self._reader.release()
+                self._promote()
+        else:  # another thread reads; look again soon, for it may stop
+            self._poll(select.POLLOUT, _LOOK_AGAIN)
 
     # Receiving.
 
@@ -161,31 +191,31 @@ class Client:
         event = threading.Event()
         for call in calls:
             call.event = event
-        with self._guard, self._lock:
+        with self._lock:
             self._waiting.append(event)
         try:
             if self._reader.locked() and not any(call.done for call in calls):
-                event.wait()
+                self.guard.interruptible(event.wait)
         finally:
-            with self._guard, self._lock:
+            with self._lock:
                 self._waiting.remove(event)
 
     def _promote(self):
         """Wake a follower, which then reads."""
-        with self._guard, self._lock:
+        with self._lock:
             for event in self._waiting:
                 if not event.is_set():
                     event.set()
                     return
 
-    def _poll(self, events):
+    def _poll(self, events, timeout=None):
         poller = select.poll()
         poller.register(self._sock.fileno(), events)
-        poller.poll()
+        self.guard.interruptible(poller.poll, timeout)
 
     def _read(self):
         """Take in what has arrived. Never blocks."""
-        with self._guard, self._lock:
+        with self._lock:
             try:
                 data = self._sock.recv(_READ_SIZE)
             except BlockingIOError:
@@ -193,16 +223,23 @@ class Client:
             if not data:
                 raise ConnectionError("the host has closed the connection")
             for payload in self._decoder.feed(data):
-                self._dispatch(values.parse(payload))
+                self._dispatch(payload)
 
-    def _dispatch(self, message):
+    def _dispatch(self, payload):
+        try:
+            message = values.parse(payload)
+        except (ValueError, RecursionError, MemoryError) as error:
+            message = _unreadable(payload, error)
         call = self._pending.pop(message.get("id"), None)
         if call is None:
             return  # abandoned meanwhile
         call.message = message
         call.done = True
         if call.future is not None:
-            call.loop.call_soon_threadsafe(_resolve, call.future)
+            try:
+                call.loop.call_soon_threadsafe(_resolve, call.future)
+            except RuntimeError:
+                pass  # the loop is closed: nobody waits
         elif call.event is not None:
             call.event.set()
 
@@ -218,12 +255,20 @@ class Client:
             loop.remove_reader(self._sock.fileno())
 
     def _on_readable(self):
-        if self._reader.acquire(blocking=False):  # else that thread will read
-            try:
-                self._read()
-            finally:
-                self._reader.release()
-                self._promote()
+        with self.guard:
+            if self._reader.acquire(blocking=False):  # else that thread will read
+                try:
+                    self._read()
+                finally:
+                    self._reader.release()
+                    self._promote()
+
+
+def _unreadable(payload, error):
+    """In the place of an answer that cannot be parsed: an error for who waits for it."""
+    known = re.match(rb'{"jsonrpc":"2.0","id":(\d+),', payload)
+    text = f"the answer cannot be read: {type(error).__name__}: {error}"
+    return {"id": int(known[1]) if known else None, "error": {"message": text}}
 
 
 def _resolve(future):

@@ -102,6 +102,9 @@ def exit_status(code):
     if code is None:
         return 0
     if isinstance(code, int):
-        return code
-    print(code, file=sys.stderr)
+        return code & 0xFF
+    try:
+        print(code, file=sys.stderr)
+    except Exception:
+        pass  # it has no text, or stderr is gone
     return 1

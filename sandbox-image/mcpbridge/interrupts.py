@@ -1,8 +1,9 @@
 """KeyboardInterrupt where it does no harm.
 
 A SIGINT that arrives between reading bytes from a stream and keeping them would
-lose them, and with them the stream. So such places are shielded: the interrupt
-waits until they are left. Outside a cell a SIGINT is late and ignored.
+lose them, and with them the stream. So such code is shielded: the interrupt
+waits until it is left, or gets to a place that says it can be interrupted.
+Outside a cell a SIGINT is late and ignored.
 """
 
 import threading
@@ -15,11 +16,12 @@ class Guard:
         self._main = threading.get_ident()
         self._armed = False
         self._shields = 0
+        self._open = False  # the shield has a gap
         self._pending = False
 
     def arm(self):
         """From here a SIGINT raises KeyboardInterrupt in the main thread."""
-        self._pending = False
+        self._shields, self._open, self._pending = 0, False, False
         self._armed = True
 
     def disarm(self):
@@ -28,10 +30,22 @@ class Guard:
     def on_sigint(self, _signum, _frame):
         if not self._armed:
             return
-        if self._shields:
+        if self._shields and not self._open:
             self._pending = True
             return
+        self._open = False
         raise KeyboardInterrupt
+
+    def interruptible(self, wait, *args):
+        """wait(*args), which a SIGINT interrupts even inside the shield."""
+        if threading.get_ident() != self._main:
+            return wait(*args)
+        self._open = True
+        try:
+            self._raise_pending()
+            return wait(*args)
+        finally:
+            self._open = False
 
     def __enter__(self):
         if threading.get_ident() == self._main:
@@ -41,7 +55,11 @@ class Guard:
         if threading.get_ident() != self._main:
             return
         self._shields -= 1
-        if self._pending and not self._shields:
+        if not self._shields:
+            self._raise_pending()
+
+    def _raise_pending(self):
+        if self._pending:
             self._pending = False
             if self._armed:
                 raise KeyboardInterrupt

@@ -1,5 +1,7 @@
 """`out`: what earlier cells printed, whole, and the values they ended with."""
 
+from .callback import RemoteError
+
 KEPT_VALUES = 50
 
 
@@ -24,7 +26,10 @@ class Outputs:
     def __getitem__(self, cell):
         if not isinstance(cell, int):
             raise TypeError(f"out[n] takes the number of a cell, not {type(cell).__name__}")
-        reply = self._client.call("output/read", {"cell": cell})
+        try:
+            reply = self._client.call("output/read", {"cell": cell})
+        except RemoteError as error:
+            raise IndexError(str(error)) from None
         output = Output(reply["text"])
         output.value = self._values.get(cell)
         return output

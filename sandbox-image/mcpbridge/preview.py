@@ -12,9 +12,11 @@ def preview(value, limit):
     writer = _Writer(limit)
     try:
         writer.value(value)
-    except _Full:
+        return {"text": "".join(writer.parts)}
+    except (_Full, RecursionError):
         return {"text": "".join(writer.parts) + " …", "shape": shape(value)}
-    return {"text": "".join(writer.parts)}
+    except Exception as error:  # it changed while it was read, or its class is odd
+        return {"text": f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"}
 
 
 class _Writer:
@@ -84,11 +86,17 @@ def safe_repr(value):
 
 def shape(value):
     """What value is, in a few words: `list of 10,000 dict: id, name`."""
-    name = type(value).__name__
     try:
-        size = len(value)
+        return _shape(value)
     except Exception:
+        return type(value).__name__
+
+
+def _shape(value):
+    name = type(value).__name__
+    if not hasattr(value, "__len__"):
         return name
+    size = len(value)
     if isinstance(value, (str, bytes)):
         return f"{name} of {size:,} {'bytes' if isinstance(value, bytes) else 'characters'}"
     if isinstance(value, dict):

@@ -19,7 +19,7 @@ def main(channel, callback_socket, settings):
     limit_memory(settings.get("data_limit"))
     guard = interrupts.Guard()
     signal.signal(signal.SIGINT, guard.on_sigint)
-    streams.install()
+    standard = streams.Standard()
     client = callback.Client(callback_socket, guard)
     out = outputs.Outputs(client)
     runner = cells.Runner(make_namespace(client, out), out, guard)
@@ -31,8 +31,9 @@ def main(channel, callback_socket, settings):
         if not data:
             os._exit(0)
         for payload in decoder.feed(data):
+            standard.restore()
             report = runner.run(**wire.loads(payload)["params"])
-            streams.flush()
+            standard.flush()
             if os.getpid() != pid:
                 leave(report)
             channel.sendall(wire.pack("done", report))

@@ -24,23 +24,47 @@ class Stream(io.TextIOWrapper):
         return super().write(text)
 
 
-def install():
-    """Make fd 0 empty, and sys.stdin/stdout/stderr files over fds 0, 1 and 2."""
-    null = os.open(os.devnull, os.O_RDONLY)
-    if null != 0:
-        os.dup2(null, 0)
-        os.close(null)
-    sys.stdin = sys.__stdin__ = open(0, closefd=False)
-    out, err = Stream(1), Stream(2)
-    out.sibling, err.sibling = err, out
-    sys.stdout = sys.__stdout__ = out
-    sys.stderr = sys.__stderr__ = err
+class Standard:
+    """fds 0, 1 and 2 of the REPL, and sys.stdin, stdout and stderr over them."""
+
+    def __init__(self):
+        self._null = os.open(os.devnull, os.O_RDONLY)
+        self._pipe = os.dup(1)
+        os.dup2(self._null, 0)
+        sys.stdin = sys.__stdin__ = open(0, closefd=False)
+        self._out = sys.stdout = sys.__stdout__ = Stream(1)
+        self._err = sys.stderr = sys.__stderr__ = Stream(2)
+        self._join()
+
+    def _join(self):
+        self._out.sibling, self._err.sibling = self._err, self._out
+
+    def restore(self):
+        """Open again what a cell has closed. What it has replaced stays replaced."""
+        for fd, kept in ((0, self._null), (1, self._pipe), (2, self._pipe)):
+            try:
+                os.fstat(fd)
+            except OSError:
+                os.dup2(kept, fd)
+        if self._out.closed or self._err.closed:
+            self._out, self._err = renewed(self._out, 1), renewed(self._err, 2)
+            self._join()
+
+    def flush(self):
+        """Push out what is buffered, whatever a cell did to the streams."""
+        for stream in (sys.stdout, sys.stderr, self._out, self._err):
+            try:
+                stream.flush()
+            except Exception:
+                pass
 
 
-def flush():
-    """Push out what is buffered, whatever a cell did to the streams."""
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        try:
-            stream.flush()
-        except Exception:
-            pass
+def renewed(stream, fd):
+    """stream, or if it is closed a new one that takes its place in sys."""
+    if not stream.closed:
+        return stream
+    new = Stream(fd)
+    for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
+        if getattr(sys, name, None) is stream:
+            setattr(sys, name, new)
+    return new

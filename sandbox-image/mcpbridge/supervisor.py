@@ -23,6 +23,7 @@ import ctypes
 import gc
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -88,6 +89,7 @@ class Supervisor:
         self.cell = None
         self.repl = None  # a Child, or None between `lost` and `start`
         self.kill_reason = None
+        self.lost_reason = None
         self.handlers = {}
         self.poller = select.poll()
         control.setblocking(False)
@@ -151,10 +153,13 @@ class Supervisor:
             getattr(self, "do_" + message["method"])(message.get("id"), message.get("params"))
 
     def do_execute(self, request_id, params):
-        if self.repl is None or self.cell is not None:
+        if self.cell is not None:
             self.send({"id": request_id, "error": {"code": -32000, "message": "the kernel is busy"}})
             return
         self.cell = Cell(request_id, params)
+        if self.repl is None:  # it died as the cell was sent
+            self.respond(None, lost=self.lost_reason)
+            return
         self.repl.send(
             wire.pack(
                 "run",
@@ -169,7 +174,10 @@ class Supervisor:
 
     def do_resync(self, _, params):
         self.callback.setblocking(True)  # the host is reading
-        self.callback.sendall(bytes.fromhex(params["marker"]))
+        try:
+            self.callback.sendall(bytes.fromhex(params["marker"]))
+        except OSError:
+            self.end()
         self.callback.setblocking(False)
 
     def do_start(self, _, params):
@@ -200,6 +208,8 @@ class Supervisor:
 
     def end(self):
         """The host has gone, so the container goes."""
+        if self.repl is not None:
+            self.repl.kill()  # it may not lead its group yet
         kill_everything(self.repl)
         os._exit(0)
 
@@ -254,7 +264,7 @@ class Supervisor:
         kill_everything(child)
         child.drain()
         child.close()
-        reason = self.kill_reason or describe(status)
+        reason = self.lost_reason = self.kill_reason or describe(status)
         self.watch(self.callback.fileno(), lambda _: self.drain_callback())
         self.notify("lost", {"reason": reason})
         if self.cell is not None:
@@ -326,7 +336,7 @@ class Child:
             data = b""
         try:
             reports = [parse_done(payload) for payload in self.decoder.feed(data)]
-        except (ValueError, RecursionError, wire.ProtocolError):
+        except (ValueError, RecursionError, MemoryError, wire.ProtocolError):
             self.supervisor.kill_reason = "a cell wrote to the kernel's own channel"
             self.supervisor.unwatch(self.channel.fileno())
             self.kill()
@@ -399,9 +409,48 @@ def become_repl(supervisor, channel, output):
 def parse_done(payload):
     """The params of the REPL's `done`, or ValueError: nothing in it is trusted."""
     message = json.loads(payload, parse_constant=reject_constant)
-    if not isinstance(message, dict) or not isinstance(message.get("params"), dict):
+    if not isinstance(message, dict):
         raise ValueError("not a report")
-    return message["params"]
+    return checked(message.get("params"), REPORT)
+
+
+def checked(value, form):
+    """value if it is what the host expects, which kills the sandbox otherwise."""
+    if isinstance(form, dict):
+        if type(value) is not dict or not value.keys() <= form.keys():
+            raise ValueError("unknown fields")
+        return {key: checked(item, form[key]) for key, item in value.items()}
+    if isinstance(form, list):
+        if type(value) is not list:
+            raise ValueError("not a list")
+        return [checked(item, form[0]) for item in value]
+    if not form(value):
+        raise ValueError("a value of the wrong kind")
+    return value
+
+
+def is_text(value):
+    return type(value) is str
+
+
+def is_number(value):
+    return type(value) is int and abs(value) < 1 << 53
+
+
+def is_base64(value):
+    return type(value) is str and len(value) % 4 == 0 and bool(BASE64.fullmatch(value))
+
+
+# The fields of a report on a cell.
+REPORT = {
+    "cell": is_number,
+    "status": is_text,
+    "value": {"text": is_text, "shape": is_text},
+    "images": [{"mime": is_text, "data": is_base64}],
+    "error": {"type": is_text, "message": is_text, "traceback": is_text},
+    "exit": is_number,
+}
+BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 
 
 def reject_constant(name):

@@ -57,7 +57,7 @@ class Toolbox:
         if concurrency < 1:
             raise ValueError("concurrency is at least 1")
         run = _map_tool if isinstance(function, Tool) else _map_function
-        results = run(function, [_arguments(item) for item in items], concurrency)
+        results = run(function, [_arguments(item) for item in items], concurrency, self._client.guard)
         if not return_exceptions:
             for result in results:
                 if isinstance(result, _Failure):
@@ -79,7 +79,7 @@ class Toolbox:
         for info in servers:
             if name in (info.ident, info.name):
                 return Server(self._client, info)
-        raise AttributeError(
+        raise _missing(
             f"no server {name!r}{_near(name, [s.ident for s in servers])}; "
             f"tools.servers() lists them, tools.search({name!r}) finds tools"
         )
@@ -121,7 +121,7 @@ class Server:
             if tool.name == name:
                 return tool
         self._tools = None  # the server may have new tools when asked again
-        raise AttributeError(
+        raise _missing(
             f"server {self._info.name!r} has no tool {name!r}{_near(name, known)}; "
             f"dir(tools.{self._info.ident}) lists its tools"
         )
@@ -175,10 +175,10 @@ class Tool:
             ]
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return call_tool(self._client, self.server, self.name, self._bind(args, kwargs))
 
-    async def aio(self, *args, **kwargs):
+    async def aio(self, /, *args, **kwargs):
         """The call for async code."""
         params = _call_params(self.server, self.name, self._bind(args, kwargs))
         try:
@@ -247,7 +247,7 @@ class Hit:
         self.description = hit["description"]
         self.score = hit["score"]
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if not self.tool:
             raise TypeError(f"this hit is a server: list its tools with dir(tools[{self.server!r}])")
         return self._toolbox[self.server][self.tool](*args, **kwargs)
@@ -338,8 +338,13 @@ def _arguments(item):
     return (item if isinstance(item, tuple) else (item,)), {}
 
 
-def _map_tool(tool, items, concurrency):
+def _map_tool(tool, items, concurrency, guard):
     """Calls in flight at once, from one thread: the host runs them in parallel."""
+    with guard:  # an interrupt must not come between a call and its note
+        return _map_shielded(tool, items, concurrency)
+
+
+def _map_shielded(tool, items, concurrency):
     results = [None] * len(items)
     waiting = list(enumerate(items))[::-1]
     running = {}  # call -> index of its item
@@ -363,20 +368,51 @@ def _map_tool(tool, items, concurrency):
     return results
 
 
-def _map_function(function, items, concurrency):
-    from concurrent.futures import ThreadPoolExecutor
+def _map_function(function, items, concurrency, guard):
+    """In threads, each of which takes the next item until there is none.
 
-    def run(item):
+    An interrupt reaches the main thread only: no further item is begun.
+    """
+    import queue
+    import threading
+
+    results = [None] * len(items)
+    todo, done = queue.SimpleQueue(), queue.SimpleQueue()
+
+    def work():
+        while True:
+            try:
+                index, (args, kwargs) = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                results[index] = function(*args, **kwargs)
+            except BaseException as error:
+                results[index] = _Failure(error)
+            done.put(None)
+
+    with guard:
+        for item in enumerate(items):
+            todo.put(item)
         try:
-            return function(*item[0], **item[1])
-        except Exception as error:
-            return _Failure(error)
+            for _ in range(min(concurrency, len(items))):
+                threading.Thread(target=work, daemon=True).start()
+            for _ in items:
+                guard.interruptible(done.get)
+        except BaseException:
+            while not todo.empty():
+                try:
+                    todo.get_nowait()
+                except queue.Empty:
+                    break
+            raise
+    return results
 
-    pool = ThreadPoolExecutor(concurrency)
-    try:
-        return list(pool.map(run, items))
-    finally:  # the threads have ended, unless this is an interrupt: they cannot hear it
-        pool.shutdown(wait=False, cancel_futures=True)
+
+def _missing(text):
+    """An AttributeError without its object: a traceback would ask dir() of it, and so
+    the host, for names like the missing one."""
+    return AttributeError(text, name="", obj=None)
 
 
 def _near(name, names):

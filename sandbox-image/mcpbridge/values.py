@@ -4,6 +4,7 @@ import base64
 import json
 
 IMAGE_LIMIT = 1 << 20  # bytes of one image shown to the model
+IMAGES_LIMIT = 8 << 20  # bytes of all images of one cell: with it a report fits its frame
 IMAGE_ITEMS = 16  # how far into a list images are looked for
 
 
@@ -89,7 +90,7 @@ def _parsed(block):
     if isinstance(block, str) and block.lstrip()[:1] in ("{", "["):
         try:
             return parse(block)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     return block
 
@@ -100,7 +101,10 @@ def _block(block):
     if kind == "text":
         return block.get("text", "")
     if kind in ("image", "audio"):
-        data = base64.b64decode(block.get("data", ""))
+        try:
+            data = base64.b64decode(block.get("data", ""))
+        except ValueError:
+            return block
         return (Image if kind == "image" else Audio)(data, block.get("mimeType", ""))
     if kind == "resource":
         resource = block.get("resource") or {}
@@ -112,8 +116,16 @@ def _block(block):
 def images_of(value):
     """The images that value is, or has as its items, as [{mime, data: base64}]."""
     items = value if isinstance(value, (list, tuple)) else [value]
-    found = (_as_image(item) for item in items[:IMAGE_ITEMS])
-    return [image for image in found if image is not None]
+    images, size = [], 0
+    for item in items[:IMAGE_ITEMS]:
+        image = _as_image(item)
+        if image is None:
+            continue
+        size += len(image["data"])
+        if size > IMAGES_LIMIT:
+            break
+        images.append(image)
+    return images
 
 
 def _as_image(value):

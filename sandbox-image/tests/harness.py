@@ -8,16 +8,21 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
+import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mcpbridge import wire  # noqa: E402
 
+TIMEOUT = 20.0  # for what should take no time
+
 BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from mcpbridge import supervisor; supervisor.main(sys.argv[2], {})"
+    "import json, sys; sys.path.insert(0, sys.argv[1]); "
+    "from mcpbridge import supervisor; supervisor.main(sys.argv[2], json.loads(sys.argv[3]))"
 )
 ECHO_DOC = {
     "name": "get-sum",
@@ -37,12 +42,17 @@ class Peer:
 
     def __init__(self, sock):
         self.sock = sock
-        sock.settimeout(20)
+        sock.settimeout(TIMEOUT)
         self.decoder = wire.Decoder()
         self.ready = []
+        self.lock = threading.Lock()  # over sending
 
     def send(self, **message):
-        self.sock.sendall(wire.frame(wire.dumps({"jsonrpc": "2.0", **message})))
+        self.send_bytes(wire.frame(wire.dumps({"jsonrpc": "2.0", **message})))
+
+    def send_bytes(self, data):
+        with self.lock:
+            self.sock.sendall(data)
 
     def receive(self):
         while not self.ready:
@@ -53,50 +63,98 @@ class Peer:
         return self.ready.pop(0)
 
 
-class Kernel:
-    """A running supervisor. answer(method, params) serves the callback channel."""
+class CallbackPeer(Peer):
+    """The callback connection: can be resynchronised."""
 
-    def __init__(self, answer=None):
-        self.dir = tempfile.mkdtemp()
-        path = os.path.join(self.dir, "s")
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(path)
-        listener.listen()
-        listener.settimeout(20)
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOT, str(ROOT), path], cwd=self.dir
-        )
-        self.control = Peer(listener.accept()[0])
-        self.callback = Peer(listener.accept()[0])
-        listener.close()
+    def __init__(self, sock):
+        super().__init__(sock)
+        sock.settimeout(None)
+        self.marker = None
+        self.synced = threading.Event()
+
+    def expect(self, marker):
+        self.synced.clear()
+        self.marker = marker
+
+    def receive(self):
+        while not self.ready:
+            data = self.sock.recv(1 << 16)
+            if not data:
+                raise EOFError
+            if self.marker is None:
+                self.ready += [json.loads(p) for p in self.decoder.feed(data)]
+                continue
+            self.decoder._buffer += data
+            if self.decoder._buffer.endswith(self.marker):
+                self.decoder, self.marker = wire.Decoder(), None
+                self.synced.set()
+        return self.ready.pop(0)
+
+
+class Kernel:
+    """A running supervisor. answer(method, params) serves the callback channel: it
+    returns the result, as a value or as bytes of JSON, or raises LookupError.
+
+    Every request is answered by a thread of its own, so an answer that waits
+    lets later ones overtake it.
+    """
+
+    def __init__(self, answer=None, settings=None):
         self.answer = answer or demo_server
-        self.calls = []  # (method, params) of what the cells asked
+        self.calls = []  # (method, params) of what the cells asked, in order
         self.cells = 0
+        self.lost = []  # reasons
+        self.replies = True  # False: callbacks are recorded, not answered
+        self._generation = 0
+        self.dir = tempfile.mkdtemp()
+        self._start(settings or {})
         self.hello = self.control.receive()
-        self.lost = []
-        self.generation = threading.Thread(target=self._serve, daemon=True)
-        self.generation.start()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _start(self, settings):
+        path = os.path.join(self.dir, "s")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            listener.settimeout(TIMEOUT)
+            self.stderr = tempfile.TemporaryFile()
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", BOOT, str(ROOT), path, json.dumps(settings)],
+                cwd=self.dir,
+                stdin=subprocess.DEVNULL,
+                stderr=self.stderr,
+            )
+            self.control = Peer(listener.accept()[0])
+            self.callback = CallbackPeer(listener.accept()[0])
 
     def _serve(self):
         try:
             while True:
                 message = self.callback.receive()
                 self.calls.append((message["method"], message.get("params")))
-                if "id" in message:
-                    threading.Thread(target=self._reply, args=(message,), daemon=True).start()
+                if "id" in message and self.replies:
+                    args = (message, self._generation)
+                    threading.Thread(target=self._reply, args=args, daemon=True).start()
         except (EOFError, OSError, wire.ProtocolError):
             pass
 
-    def _reply(self, message):
+    def _reply(self, message, generation):
         try:
-            self.callback.send(id=message["id"], result=self.answer(message["method"], message["params"]))
+            result = self.answer(message["method"], message["params"])
+            result = result if isinstance(result, bytes) else wire.dumps(result)
+            reply = b'"result":' + result
         except LookupError as error:
             data = {"kind": "unknown_tool", "hint": "Try another."}
-            self.callback.send(id=message["id"], error={"code": -32000, "message": str(error), "data": data})
-        except OSError:
-            pass
+            reply = b'"error":' + wire.dumps({"code": -32000, "message": error.args[0], "data": data})
+        frame = wire.frame(b'{"jsonrpc":"2.0","id":%d,%s}' % (message["id"], reply))
+        with self.callback.lock:
+            if generation == self._generation:
+                try:
+                    self.callback.sock.sendall(frame)
+                except OSError:
+                    pass
 
-    def start(self, code, timeout=20.0, grace=1.0, value_limit=2000):
+    def start(self, code, timeout=TIMEOUT, grace=1.0, value_limit=2000):
         """Send a cell without waiting; returns its number."""
         self.cells += 1
         params = dict(nonce=f"n{self.cells}", cell=self.cells, code=code)
@@ -105,7 +163,7 @@ class Kernel:
         return self.cells
 
     def finish(self):
-        """The result of the running cell, with its output under "output"."""
+        """The result of the running cell, with its output under "text"."""
         output = []
         while True:
             message = self.control.receive()
@@ -115,33 +173,114 @@ class Kernel:
                 self.lost.append(message["params"]["reason"])
             else:
                 result = message["result"]
-                assert result["nonce"] == f"n{self.cells}", result
-                result["output"] = output
+                assert message["id"] == self.cells, message
+                assert result["nonce"] == f"n{self.cells}", message
                 result["text"] = "".join(output)
                 return result
 
     def run(self, code, **options):
-        self.start(code, **options)
+        self.start(textwrap.dedent(code), **options)
         return self.finish()
 
-    def value(self, code):
-        """The repr of code's value; fails with the traceback if the cell failed."""
-        result = self.run(code)
-        assert result["cell"]["status"] == "ok", result
-        return result["cell"].get("value", {}).get("text")
+    def output_until(self, text):
+        """Receive until the running cell has printed text; returns all output."""
+        output = ""
+        while text not in output:
+            message = self.control.receive()
+            assert message.get("method") == "output", message
+            output += message["params"]["text"]
+        return output
+
+    def next_lost(self):
+        """Receive `lost` while no cell runs; returns the reason."""
+        message = self.control.receive()
+        assert message.get("method") == "lost", message
+        return message["params"]["reason"]
+
+    def cancel(self):
+        """What the host does when the client cancels the running cell."""
+        self.control.send(method="interrupt", params={"cell": self.cells})
 
     def restart(self):
         """What the host does after `lost`: resynchronise, then a new REPL."""
         marker = os.urandom(16)
+        self.callback.expect(marker)
+        self._generation += 1
         self.control.send(method="resync", params={"marker": marker.hex()})
+        assert self.callback.synced.wait(TIMEOUT), "no marker came"
+        with self.callback.lock:  # answers to the old one are out, and will be drained
+            pass
         self.control.send(method="start", params={})
 
-    def close(self):
+    def hang_up(self):
+        """Close both connections; returns the seconds until the process ended."""
+        begin = time.monotonic()
         for peer in (self.control, self.callback):
+            try:
+                peer.sock.shutdown(socket.SHUT_RDWR)  # a thread of ours may be in recv
+            except OSError:
+                pass
             peer.sock.close()
-        status = self.process.wait(20)
-        shutil.rmtree(self.dir)
-        return status
+        self.process.wait(TIMEOUT)
+        return time.monotonic() - begin
+
+    def close(self):
+        """End the process; returns what it wrote to its own stderr, which should be nothing."""
+        try:
+            self.hang_up()
+        finally:
+            self.process.kill()
+            self.process.wait()
+            shutil.rmtree(self.dir, ignore_errors=True)
+        self.stderr.seek(0)
+        with self.stderr:
+            return self.stderr.read().decode()
+
+
+class KernelTest(unittest.TestCase):
+    """Tests that share a kernel, as cells of one session do."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kernel = Kernel()
+
+    @classmethod
+    def tearDownClass(cls):
+        trouble = cls.kernel.close()
+        assert not trouble, trouble
+
+    def new_kernel(self, *args, **options):
+        """A kernel of the test's own."""
+        kernel = Kernel(*args, **options)
+        self.addCleanup(lambda: self.assertEqual(kernel.close(), ""))
+        return kernel
+
+    def run_ok(self, code, **options):
+        """Run a cell that must not fail; returns its result."""
+        result = self.kernel.run(code, **options)
+        self.assertIsNotNone(result["cell"], result)
+        self.assertEqual(result["cell"]["status"], "ok", result)
+        return result
+
+    def value(self, code, **options):
+        """The repr of a cell's last expression, or None."""
+        return self.run_ok(code, **options)["cell"].get("value", {}).get("text")
+
+    def printed(self, code, **options):
+        """What a cell printed."""
+        return self.run_ok(code, **options)["text"]
+
+    def error(self, code, **options):
+        """The error of a cell that must fail."""
+        result = self.kernel.run(code, **options)
+        self.assertIsNotNone(result["cell"], result)
+        self.assertEqual(result["cell"]["status"], "error", result)
+        return result["cell"]["error"]
+
+    def assert_alive(self, kernel=None):
+        """The kernel takes cells and its callbacks work."""
+        result = (kernel or self.kernel).run("tools.demo.get_sum(20, 22).sum")
+        self.assertEqual(result["cell"], {**result["cell"], "status": "ok", "value": {"text": "42"}}, result)
 
 
 def demo_server(method, params):
