@@ -32,10 +32,11 @@ const (
 const hostname = "sandbox"
 
 // maskedPaths are hidden on top of what the engine hides itself. Most tell
-// about the host; /dev/mqueue and cgroup v1's /sys/fs/cgroup are writable.
+// about the host; /dev/mqueue and cgroup v1's /sys/fs/cgroup are writable, and
+// whoever opens /proc/pressure can have the host's kernel watch it for them.
 var maskedPaths = []string{
 	"/dev/mqueue",
-	"/proc/config.gz", "/proc/diskstats", "/proc/interrupts", "/proc/kallsyms", "/proc/key-users", "/proc/swaps",
+	"/proc/config.gz", "/proc/diskstats", "/proc/interrupts", "/proc/kallsyms", "/proc/key-users", "/proc/pressure", "/proc/swaps",
 	"/sys/block", "/sys/fs/cgroup", "/sys/kernel",
 }
 

@@ -399,7 +399,7 @@ import os
 result = []
 for path in ["/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/diskstats", "/proc/swaps",
              "/proc/key-users", "/proc/config.gz", "/proc/sysrq-trigger", "/sys/firmware", "/sys/kernel", "/sys/block", "/sys/fs/cgroup",
-             "/run/secrets", "/.dockerenv"]:
+             "/proc/pressure", "/run/secrets", "/.dockerenv"]:
     try:
         content = os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1)
         if content:

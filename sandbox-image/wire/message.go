@@ -81,10 +81,17 @@ func decodeMessage(payload []byte) (*Message, error) {
 		return nil, fmt.Errorf("%w: not UTF-8", ErrProtocol)
 	}
 	var fields map[string]json.RawMessage
+	if !json.Valid(payload) || bytes.TrimSpace(payload)[0] != '{' {
+		return nil, fmt.Errorf("%w: not a JSON object", ErrProtocol)
+	}
+	members := countMembers(payload)
+	if members > maxMembers { // before a map of them is made
+		return nil, fmt.Errorf("%w: %d keys", ErrProtocol, members)
+	}
 	if err := json.Unmarshal(payload, &fields); err != nil {
 		return nil, fmt.Errorf("%w: not a JSON object: %v", ErrProtocol, err)
 	}
-	if countMembers(payload) != len(fields) {
+	if members != len(fields) {
 		return nil, fmt.Errorf("%w: a key is there twice", ErrProtocol)
 	}
 	m := &Message{}
@@ -98,6 +105,9 @@ func decodeMessage(payload []byte) (*Message, error) {
 	}
 	return m, nil
 }
+
+// maxMembers is how many keys the largest envelope has.
+const maxMembers = 6
 
 // countMembers counts the members of the outermost object of valid JSON.
 func countMembers(object []byte) int {

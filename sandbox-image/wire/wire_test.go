@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -298,5 +299,22 @@ func TestMessageKinds(t *testing.T) {
 		if kind != want {
 			t.Errorf("%s is a %s", payload, kind)
 		}
+	}
+}
+
+// A frame full of keys is refused before they are kept.
+func TestManyMembers(t *testing.T) {
+	payload := `{"jsonrpc":"2.0"` + strings.Repeat(`,"key":1`, 500_000) + "}"
+	header := string(binary.BigEndian.AppendUint32(nil, uint32(len(payload))))
+	conn := wire.NewConn(stream{strings.NewReader(header + payload)})
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	_, err := conn.Receive()
+	goruntime.ReadMemStats(&after)
+	if !errors.Is(err, wire.ErrProtocol) {
+		t.Errorf("got %v, want wire.ErrProtocol", err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > uint64(4*len(payload)) {
+		t.Errorf("a frame of %d bytes made us allocate %d", len(payload), grown)
 	}
 }

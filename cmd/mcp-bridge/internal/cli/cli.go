@@ -122,6 +122,7 @@ type root struct {
 }
 
 func newRoot(stdio IO) *root {
+	stdio.Out, stdio.Err = plain(stdio.Out), plain(stdio.Err)
 	r := &root{io: stdio}
 	r.Command = &cobra.Command{
 		Use:   "mcp-bridge",

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode"
+)
+
+// plain returns w, made harmless if it is a terminal: what servers and cells say
+// is shown there, and must not move the cursor, set the title or hide text.
+func plain(w io.Writer) io.Writer {
+	file, ok := w.(*os.File)
+	if !ok {
+		return w
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode()&fs.ModeCharDevice == 0 {
+		return w
+	}
+	return terminal{w}
+}
+
+type terminal struct{ w io.Writer }
+
+func (t terminal) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(t.w, printable(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// printable replaces control and invisible formatting characters by U+FFFD.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
