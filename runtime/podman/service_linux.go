@@ -52,7 +52,7 @@ func startService(ctx context.Context, dir, ociRuntime string) (*service, error)
 	s := &service{uri: "unix://" + socket, done: make(chan struct{})}
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, append(args, s.uri)...) //nolint:gosec // podman, and the operator's choice of OCI runtime
 	s.cmd.Env = serviceEnv()
-	s.cmd.Dir = dir // conmon writes a file where it is when a container runs out of memory
+	s.cmd.Dir = "/proc" // when a container runs out of memory, conmon makes a file where it is: there it cannot
 	s.cmd.Stderr = &s.stderr
 	s.cmd.WaitDelay = time.Second // a child of the service may hold on to stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{
