@@ -67,9 +67,17 @@ def parse(payload):
     return json.loads(payload, object_hook=Record)
 
 
+class _Malformed(Exception):
+    """A result is not what the protocol says; the text says where."""
+
+
 def unwrap(result, server, tool):
-    """The Python value of a CallToolResult, or ToolError if it says isError."""
-    blocks = [_block(b) for b in result.get("content") or []]
+    """The Python value of a CallToolResult, or ToolError if it says isError, or is none."""
+    try:
+        blocks = [_block(_checked(b, dict, "a content block")) for b in _member(result, "content", list, [])]
+    except _Malformed as error:
+        message = f"tool {tool!r} of server {server!r} answered with a malformed result: {error}"
+        raise ToolError(message, server, tool, result) from None
     if result.get("isError"):
         texts = [b for b in blocks if isinstance(b, str)]
         message = "\n".join(texts) or "the tool reported an error without saying which"
@@ -80,6 +88,21 @@ def unwrap(result, server, tool):
     if not blocks:
         return None
     return _parsed(blocks[0]) if len(blocks) == 1 else [_parsed(b) for b in blocks]
+
+
+_KINDS = {dict: "an object", list: "a list", str: "a string"}
+
+
+def _checked(value, kind, what):
+    if not isinstance(value, kind):
+        raise _Malformed(f"{what} is not {_KINDS[kind]} but {type(value).__name__}")
+    return value
+
+
+def _member(block, key, kind, default):
+    """block[key], of that kind; default if it is absent or null."""
+    value = _checked(block, dict, "the result").get(key)
+    return default if value is None else _checked(value, kind, key)
 
 
 def _parsed(block):
@@ -99,18 +122,20 @@ def _block(block):
     """A content block as a Python value; an unknown kind stays as it came."""
     kind = block.get("type")
     if kind == "text":
-        return block.get("text", "")
+        return _member(block, "text", str, "")
     if kind in ("image", "audio"):
-        try:
-            data = base64.b64decode(block.get("data", ""))
-        except ValueError:
-            return block
-        return (Image if kind == "image" else Audio)(data, block.get("mimeType", ""))
+        data = _decoded(_member(block, "data", str, ""))
+        return (Image if kind == "image" else Audio)(data, _member(block, "mimeType", str, ""))
     if kind == "resource":
-        resource = block.get("resource") or {}
-        if "text" in resource:
-            return resource["text"]
+        return _member(_member(block, "resource", dict, {}), "text", str, block)
     return block
+
+
+def _decoded(data):
+    try:
+        return base64.b64decode("".join(data.split()), validate=True)  # some servers break lines
+    except ValueError:
+        raise _Malformed("data is not base64") from None
 
 
 def images_of(value):

@@ -196,10 +196,37 @@ class Unwrap(unittest.TestCase):
             ([{"type": "resource", "resource": {"text": "body", "uri": "a:b"}}], "body"),
             ([{"type": "resource_link", "uri": "a:b"}], {"type": "resource_link", "uri": "a:b"}),
             ([{"type": "future", "x": 1}], {"type": "future", "x": 1}),
-            ([{"type": "image", "data": "x", "mimeType": "i"}], {"type": "image", "data": "x", "mimeType": "i"}),
         ):
             with self.subTest(str(blocks)[:50]):
                 self.assertEqual(self.unwrap(*blocks), want)
+
+    def test_malformed_results(self):
+        image = {"type": "image", "data": "AAE=", "mimeType": "image/png"}
+        for result, words in (
+            ([1], "the result is not an object but list"),
+            (None, "the result is not an object"),
+            ({"content": "abc"}, "content is not a list but str"),
+            ({"content": 0}, "content is not a list"),
+            ({"content": {}}, "content is not a list"),
+            ({"content": [1]}, "a content block is not an object but int"),
+            ({"content": [None]}, "a content block is not an object"),
+            ({"content": [{"type": "text", "text": {"a": 1}}]}, "text is not a string but dict"),
+            ({"content": [{**image, "data": 5}]}, "data is not a string but int"),
+            ({"content": [{**image, "data": "x"}]}, "data is not base64"),
+            ({"content": [{**image, "data": "AA\u00e4="}]}, "data is not base64"),
+            ({"content": [{**image, "mimeType": {}}]}, "mimeType is not a string but dict"),
+            ({"content": [{"type": "resource", "resource": 5}]}, "resource is not an object but int"),
+            ({"content": [{"type": "resource", "resource": {"text": []}}]}, "text is not a string"),
+            ({"content": [1], "isError": True}, "a content block is not an object"),
+        ):
+            with self.subTest(str(result)), self.assertRaises(ToolError) as caught:
+                unwrap(result, "the server", "the tool")
+            error = caught.exception
+            self.assertIn("tool 'the tool' of server 'the server' answered with a malformed result: " + words, str(error))
+            self.assertEqual((error.server, error.tool, error.result), ("the server", "the tool", result))
+        self.assertEqual(unwrap({"content": [{**image, "data": "AA\nE=\n"}]}, "s", "t").data, b"\0\1")
+        self.assertEqual(unwrap({"content": [{"type": []}]}, "s", "t"), {"type": []})
+        self.assertEqual(unwrap({"content": None}, "s", "t"), None)
 
     def test_structured_content_comes_first(self):
         got = self.unwrap({"type": "text", "text": "for people"}, structuredContent={"a": {"b": 1}})
