@@ -6,7 +6,7 @@ class Help:
 
     def __call__(self, *args):
         if args and hasattr(type(args[0]), "_help"):
-            print(args[0]._help())
+            print(type(args[0])._help(args[0]))  # an instance may have a tool of that name
             return
         import pydoc
 

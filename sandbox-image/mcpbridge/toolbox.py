@@ -14,21 +14,54 @@ tools: every tool of every MCP server configured on the host.
   tools.github.create_issue(title="x")       call it: returns Python data, raises ToolError
   await tools.github.create_issue.aio(…)     the same in async code; asyncio.gather runs them in parallel
   tools.map(tools.web.fetch, urls)           in parallel, results in order; return_exceptions=True keeps going
-  tools.call("github", "create_issue", {…})  by name
+  tools.call("github", "create_issue", {…})  by name; tools["github"]["create-issue"] too
 
 Dicts in results allow attributes: issue.title. Images are shown when they are a cell's last value.
 `_` is the last value shown; out[n] is all that cell n printed; `await` works at top level.
 Only what a cell prints, and its last expression, reaches you: filter and join here."""
 
 
-class Toolbox:
+_own = object.__getattribute__  # what an instance of these classes has itself
+
+
+class _Namespace:
+    """Things by name: x.name takes identifiers first, x["name"] the names they really have.
+
+    Whatever is not Python's own, or listed in _methods, is looked for among the
+    things: what the SDK calls its internals cannot hide any of them.
+    """
+
+    _methods = frozenset()
+
+    def __getattribute__(self, name):
+        # __x__ is asked for by Python itself; no identifier of a thing looks like that.
+        python = name.startswith("__") and name.endswith("__") and not name.endswith("___")
+        if python or name in type(self)._methods:
+            return _own(self, name)
+        return type(self)._find(self, name, ("ident", "name"))
+
+    def __getitem__(self, name):
+        return type(self)._find(self, name, ("name", "ident"))
+
+
+def _first(things, name, keys):
+    """The first thing with that name under the first key that has one, or None."""
+    for key in keys:
+        for thing in things:
+            if getattr(thing, key) == name:
+                return thing
+    return None
+
+
+class Toolbox(_Namespace):
     """The servers as attributes. See help(tools)."""
 
     __doc__ = MANUAL
+    _methods = frozenset({"call", "map", "search", "servers", "_client"})
 
     def __init__(self, client):
         self._client = client
-        self._servers = {}  # identifier or name -> Server
+        self._known = {}  # name -> Server
 
     def search(self, query, limit=8):
         """Tools that fit query, best first, over every configured server."""
@@ -64,25 +97,18 @@ class Toolbox:
                     raise result.error
         return [r.error if isinstance(r, _Failure) else r for r in results]
 
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        server = self._servers.get(name)
-        if server is None:
-            server = self._servers[name] = self._find(name)
-        return server
-
-    __getitem__ = __getattr__
-
-    def _find(self, name):
-        servers = self.servers()
-        for info in servers:
-            if name in (info.ident, info.name):
-                return Server(self._client, info)
-        raise _missing(
-            f"no server {name!r}{_near(name, [s.ident for s in servers])}; "
-            f"tools.servers() lists them, tools.search({name!r}) finds tools"
-        )
+    def _find(self, name, keys):
+        known = _own(self, "_known")
+        info = _first([_own(server, "_info") for server in known.values()], name, keys[:1])
+        if info is None:
+            servers = self.servers()
+            info = _first(servers, name, keys)
+            if info is None:
+                raise _missing(
+                    f"no server {name!r}{_near(name, [s.ident for s in servers])}; "
+                    f"tools.servers() lists them, tools.search({name!r}) finds tools"
+                )
+        return known.setdefault(info.name, Server(self._client, info))
 
     def __dir__(self):
         return ["call", "map", "search", "servers", *(s.ident for s in self.servers())]
@@ -97,51 +123,44 @@ class Toolbox:
         return MANUAL
 
 
-class Server:
+class Server(_Namespace):
     """A server's tools as attributes; iterating gives the tools."""
 
     def __init__(self, client, info):
         self._client = client
         self._info = info
-        self._tools = None
-
-    def _load(self):
-        if self._tools is None:
-            reply = _ask(self._client, "tools/list", {"server": self._info.name})
-            self._tools = {doc["ident"]: Tool(self._client, self._info, doc) for doc in reply["tools"]}
-        return self._tools
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        known = self._load()
-        if name in known:
-            return known[name]
-        for tool in known.values():
-            if tool.name == name:
-                return tool
-        self._tools = None  # the server may have new tools when asked again
-        raise _missing(
-            f"server {self._info.name!r} has no tool {name!r}{_near(name, known)}; "
-            f"dir(tools.{self._info.ident}) lists its tools"
-        )
-
-    __getitem__ = __getattr__
-
-    def __dir__(self):
-        return list(self._load())
+        self._tools = None  # a list, once it was asked for
 
     def __iter__(self):
-        return iter(self._load().values())
+        if _own(self, "_tools") is None:
+            client, info = _own(self, "_client"), _own(self, "_info")
+            reply = _ask(client, "tools/list", {"server": info.name})
+            self._tools = [Tool(client, info, doc) for doc in reply["tools"]]
+        return iter(_own(self, "_tools"))
+
+    def _find(self, name, keys):
+        tool = _first(list(self), name, keys)
+        if tool is None:
+            close = _near(name, dir(self))
+            self._tools = None  # the server may have new tools when asked again
+            info = _own(self, "_info")
+            raise _missing(
+                f"server {info.name!r} has no tool {name!r}{close}; dir(tools.{info.ident}) lists its tools"
+            )
+        return tool
+
+    def __dir__(self):
+        return [tool.ident for tool in self]
 
     def __len__(self):
-        return len(self._load())
+        return sum(1 for _ in self)  # list() would ask for the length
 
     def __repr__(self):
-        return self._help()
+        return Server._help(self)
 
     def _help(self):
-        head = f"server {self._info.name}: {self._info.description or 'no description'}"
+        info = _own(self, "_info")
+        head = f"server {info.name}: {info.description or 'no description'}"
         return "\n".join([head, *(f"  {tool!r}" for tool in self)])
 
 
@@ -154,6 +173,7 @@ class Tool:
         self._server = server
         self.server = server.name
         self.name = doc["name"]
+        self.ident = doc["ident"]
         self.__name__ = doc["ident"]
         self.__qualname__ = f"tools.{server.ident}.{doc['ident']}"
         self.__doc__ = doc.get("description") or ""

@@ -91,6 +91,40 @@ class Tools(KernelTest):
                     self.assertIn(word, error["message"])
         self.assertFalse([m for m, _ in self.kernel.calls if m == "tools/call"])
 
+    def test_every_tool_is_reachable(self):
+        """Whatever servers call themselves and their tools."""
+        idents = {"__class__": "__class___", "__init": "__init", "a-b": "a_b", "a_b": "a_b_2"}
+        for name in ("_load", "_client", "_info", "_tools", "_find", "_methods", "_help", "__own", "aio", "класс", "____"):
+            idents[name] = name
+        idents["____"] = "_____"
+        doc = lambda n, i: {"name": n, "ident": i, "signature": f"s.{i}()", "params": []}  # noqa: E731
+        info = lambda n, i: dict(name=n, ident=i, description="", tools=1, state="idle", error="")  # noqa: E731
+
+        def answer(method, params):
+            if method == "servers/list":
+                return {"servers": [info(n, i) for n, i in idents.items()]}
+            if method == "tools/list":
+                return {"tools": [doc(n, i) for n, i in idents.items()]}
+            return {"content": [{"type": "text", "text": f"{params['server']} {params['tool']}"}]}
+
+        self.kernel = self.new_kernel(answer)
+        for name, ident in idents.items():
+            for code in (
+                f"tools.__own.{ident}()",
+                f"tools.__own[{name!r}]()",
+                f"getattr(tools.__own, {ident!r})()",
+                f"tools.call('__own', {name!r})",
+                f"next(t for t in tools.__own if t.name == {name!r})()",
+            ):
+                with self.subTest(code):
+                    self.assertEqual(self.value(code), repr(f"__own {name}"))
+            with self.subTest(server=name):
+                self.assertEqual(self.value(f"tools[{name!r}].aio()"), repr(f"{name} aio"))
+                if name != "_client":
+                    self.assertEqual(self.value(f"tools.{ident}.aio()"), repr(f"{name} aio"))
+        self.assertIn("server _help:", self.printed("help(tools._help)"))
+        self.assertEqual(self.value("len(tools.__own), tools.__own.__class__.__name__"), f"({len(idents)}, 'Server')")
+
     def test_help(self):
         self.assertIn("tools.search(", self.printed("help(tools)"))
         self.assertEqual(self.value("tools"), self.printed("help(tools)").rstrip("\n"))
