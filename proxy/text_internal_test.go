@@ -1,6 +1,11 @@
 package proxy
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +38,43 @@ func TestClean(t *testing.T) {
 	}
 	if got := r.clean(strings.Repeat("ä", 100), 51); got != "…"+strings.Repeat("ä", 25) {
 		t.Errorf("the end of a long text is %q", got)
+	}
+}
+
+// Neither invisible characters nor an encoding get a secret past the redactor.
+func TestCleanFindsHiddenSecrets(t *testing.T) {
+	const secret = "s3cr3t/canary+value ÿ42"
+	r := newRedactor(discovery.Server{Env: map[string]string{"TOKEN": secret, "PEM": "-----\r\nfirst\tline\r\n"}})
+	hidden := map[string]string{
+		"hex":        hex.EncodeToString([]byte(secret)),
+		"upper hex":  fmt.Sprintf("%X", secret),
+		"query":      url.QueryEscape(secret),
+		"lower":      "s3cr3t%2fcanary%2bvalue%20%c3%bf42",
+		"component":  "s3cr3t%2Fcanary%2Bvalue%20%C3%BF42",
+		"path":       url.PathEscape(secret),
+		"tab":        "first\tline",
+		"tab hidden": "first\u200bline",
+	}
+	for _, c := range []string{"\u200b", "\u00ad", "\x00", "\b", "\ufe0f", "\u034f", "\u2064", "\U000e0041", "\x1b[0m", "\u200b\x1b[1m\u200b"} {
+		hidden["joined by "+strconv.QuoteToASCII(c)] = strings.Join(strings.Split(secret, ""), c)
+	}
+	for name, encoding := range map[string]*base64.Encoding{
+		"std": base64.StdEncoding, "raw std": base64.RawStdEncoding, "URL": base64.URLEncoding, "raw URL": base64.RawURLEncoding,
+	} {
+		for _, before := range []string{"", "a", "ab", "abc:"} {
+			for _, after := range []string{"", "z", "zz", "zzz"} {
+				hidden[name+" "+before+after] = encoding.EncodeToString([]byte(before + secret + after))
+			}
+		}
+	}
+	for name, text := range hidden {
+		got := r.clean("it is "+text+", ok?", 1000)
+		if !strings.Contains(got, "[redacted]") || len(got) > len("it is abcdef[redacted]abcdef==, ok?") {
+			t.Errorf("%s: clean(%q) is %q", name, text, got)
+		}
+	}
+	if got := r.clean(strings.Repeat("x", 64<<20)+secret, 12); got != "…xx[redacted]" {
+		t.Errorf("the end of a huge text is %q", got)
 	}
 }
 
