@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -36,7 +37,7 @@ type kernel struct {
 	calls   *wire.Conn
 	log     *slog.Logger
 	output  func(text string)   // these two are called by the one goroutine
-	lost    func(reason string) // that reads control
+	lost    func(reason string) // that reads control; lost if no outcome tells it
 
 	stop context.CancelFunc // ends the callback server
 	wg   sync.WaitGroup     // the readers of both channels, and the reaper
@@ -53,6 +54,7 @@ type pendingCell struct {
 	id      int64
 	nonce   string
 	done    chan outcome // buffered
+	lost    string       // why the REPL is gone since the cell was accepted, or ""
 	overdue *time.Timer  // kills the sandbox
 }
 
@@ -98,7 +100,7 @@ type kernelOptions struct {
 	tools    Tools
 	handlers map[string]proxy.Handler // more methods of the callback channel
 	output   func(text string)        // what cells print, in order
-	lost     func(reason string)      // the REPL is gone and a new one is coming
+	lost     func(reason string)      // the REPL is gone, which no outcome tells, and a new one is coming
 	log      *slog.Logger
 }
 
@@ -134,8 +136,9 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		dead:    make(chan struct{}),
 		ready:   make(chan struct{}),
 	}
-	if err := k.greet(); err != nil {
-		return nil, errors.Join(err, box.Close())
+	if err := k.greet(ctx); err != nil {
+		k.log.Warn("kernel did not answer", "error", err, "close_error", box.Close())
+		return nil, cmp.Or(ctx.Err(), errNoAnswer)
 	}
 	close(k.ready)
 	callCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -163,9 +166,14 @@ func dataLimit(memory int64) int64 {
 	return memory - min(memory/8, 64<<20)
 }
 
+// errNoAnswer is for the model; the log has what the operating system says.
+var errNoAnswer = errors.New("the sandbox started, but the kernel in it did not answer")
+
 // greet reads the kernel's first message and checks that we understand it.
-func (k *kernel) greet() error {
+func (k *kernel) greet(ctx context.Context) error {
 	conn := k.box.Control()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
 	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return fmt.Errorf("wait for the kernel: %w", err)
 	}
@@ -268,13 +276,25 @@ func (k *kernel) handle(m *wire.Message) error {
 		if err := json.Unmarshal(m.Params, &lost); err != nil {
 			return fmt.Errorf("%w: lost", wire.ErrProtocol)
 		}
-		k.lost(lost.Reason)
+		k.noteLost(lost.Reason)
 		return k.resync()
 	case m.Method == "":
 		return k.finish(m)
 	default:
 		return fmt.Errorf("%w: method %.32q", wire.ErrProtocol, m.Method)
 	}
+}
+
+// noteLost passes on that the REPL is gone. If a cell runs, its outcome says so,
+// unless it is yet to be sent, and will run in the new REPL.
+func (k *kernel) noteLost(reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pending != nil {
+		k.pending.lost = reason
+		return
+	}
+	k.lost(reason)
 }
 
 // finish takes the response to execute.
@@ -289,6 +309,9 @@ func (k *kernel) finish(m *wire.Message) error {
 	}
 	p.overdue.Stop()
 	k.pending = nil
+	if p.lost != "" && result.Lost == "" {
+		k.lost(p.lost)
+	}
 	p.done <- result
 	return nil
 }
@@ -346,7 +369,7 @@ func (k *kernel) fail(err error) {
 		k.log.Warn("sandbox lost", "error", err)
 	}
 	_, ofStream := errors.AsType[*net.OpError](err)
-	if ofStream || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if ofStream || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
 		err = errors.New("the sandbox ended")
 	}
 	k.err = err

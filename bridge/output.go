@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxCellOutput    = 32 << 20 // bytes kept of one cell's output
-	maxSessionOutput = 64 << 20 // bytes kept of all cells of a session
+	maxCellOutput    = 24 << 20 // bytes kept of one cell's output
+	maxSessionOutput = 24 << 20 // bytes kept of the earlier cells of a session
 )
 
 // A transcript is what a cell printed, stdout and stderr in the order they
@@ -25,25 +25,41 @@ func (t *transcript) write(text string) {
 		t.head = append(t.head, text[:n]...)
 		text = text[n:]
 	}
-	t.tail = append(t.tail, text...)
-	if len(t.tail) > maxCellOutput {
-		cut := len(t.tail) - maxCellOutput/2
+	for len(text) > 0 {
+		n := min(len(text), maxCellOutput/4)
+		t.tail = append(t.tail, text[:n]...)
+		text = text[n:]
+		t.trim()
+	}
+}
+
+// trim drops the older half of a full tail.
+func (t *transcript) trim() {
+	if len(t.tail) > maxCellOutput/2 {
+		cut := len(t.tail) - maxCellOutput/4
 		t.dropped += cut
 		t.tail = append(t.tail[:0], t.tail[cut:]...)
 	}
 }
 
-func (t *transcript) size() int { return len(t.head) + len(t.tail) }
+// size is how many bytes are kept, written how many were printed.
+func (t *transcript) size() int    { return len(t.head) + len(t.tail) }
+func (t *transcript) written() int { return t.size() + t.dropped }
 
 // String returns the whole, or head and tail around a note on what is missing.
-func (t *transcript) String() string {
-	if t.dropped == 0 {
-		return string(t.head) + string(t.tail)
+func (t *transcript) String() string { return t.since(0) }
+
+// since returns what was printed after the first seen bytes.
+func (t *transcript) since(seen int) string {
+	head := t.head[min(seen, len(t.head)):]
+	seen = max(0, seen-len(t.head))
+	missed := max(0, t.dropped-seen)
+	tail := t.tail[min(max(0, seen-t.dropped), len(t.tail)):]
+	if missed == 0 {
+		return strings.ToValidUTF8(string(head)+string(tail), "")
 	}
-	head := strings.ToValidUTF8(string(t.head), "")
-	tail := strings.ToValidUTF8(string(t.tail), "")
 	return fmt.Sprintf("%s\n[… %d bytes dropped: more than %d MiB were printed …]\n%s",
-		head, t.dropped, maxCellOutput>>20, tail)
+		strings.ToValidUTF8(string(head), ""), missed, maxCellOutput>>20, strings.ToValidUTF8(string(tail), ""))
 }
 
 // transcripts keeps the output of a session's latest cells.

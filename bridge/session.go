@@ -14,12 +14,16 @@ import (
 // maxLateOutput bounds what is kept of output that came between two cells.
 const maxLateOutput = 64 << 10
 
+// maxReason bounds what a sandbox says of itself, in characters.
+const maxReason = 500
+
 // A session runs the cells of one name, one after the other, in one sandbox at
 // a time.
 type session struct {
 	bridge  *Bridge
 	turn    chan struct{} // holds a token while a cell runs
 	waiting chan struct{} // a token for each call that waits for its turn
+	reading chan struct{} // holds a token while out[n] is answered
 	life    context.Context
 	end     context.CancelFunc // ends life: interrupts whatever runs
 	wg      sync.WaitGroup     // the turns
@@ -30,6 +34,7 @@ type session struct {
 	notice  string  // to be told with the next result
 	cell    int     // number of the latest cell
 	running *execution
+	missed  *execution // ended while no call waited for it: told with the next result
 	outputs transcripts
 	late    []byte // output that came while no cell ran
 }
@@ -37,10 +42,14 @@ type session struct {
 // An execution is one cell, from the moment it has its turn.
 type execution struct {
 	cell    int
-	output  *transcript // guarded by session.mu
-	shown   int         // how much of output earlier calls have shown
 	done    chan struct{}
 	outcome outcome // set before done is closed
+
+	// Guarded by session.mu:
+	output  *transcript
+	shown   int  // how much of output earlier calls have shown
+	waiting int  // calls
+	ended   bool // outcome is set
 }
 
 func newSession(b *Bridge) *session {
@@ -49,6 +58,7 @@ func newSession(b *Bridge) *session {
 		bridge:  b,
 		turn:    make(chan struct{}, 1),
 		waiting: make(chan struct{}, b.opts.MaxWaiting),
+		reading: make(chan struct{}, 1),
 		life:    life,
 		end:     end,
 	}
@@ -58,7 +68,7 @@ func newSession(b *Bridge) *session {
 // error says why no cell was run.
 func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	if req.Code == "" {
-		e := s.current()
+		e := s.join()
 		if e == nil {
 			return Result{}, errors.New("`code` is empty and nothing is running in this session: send code to run")
 		}
@@ -75,10 +85,28 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	return s.await(ctx, e, k), nil
 }
 
-func (s *session) current() *execution {
+// join returns the cell that runs, or that ended unseen, for one more call to
+// await, or nil if there is none.
+func (s *session) join() *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.running
+	e := s.running
+	if e == nil {
+		e, s.missed = s.missed, nil
+	}
+	if e != nil {
+		e.waiting++
+	}
+	return e
+}
+
+// leave ends a call's wait for e. It reports whether e has ended, and if so the
+// call is to show it.
+func (s *session) leave(e *execution) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.waiting--
+	return e.ended
 }
 
 // takeTurn waits until no cell runs. Each turn taken must be ended.
@@ -135,7 +163,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	opts := &s.bridge.opts
 	done, err := k.execute(ctx, e.cell, req.Code, req.Timeout, opts.Grace, opts.OutputLimit)
 	if err != nil {
-		s.setRunning(nil)
+		s.setEnded(e, outcome{err: err})
 		return nil, nil, err
 	}
 	go s.conclude(e, k, done) // ends the turn, which s.wg counts
@@ -147,14 +175,19 @@ func (s *session) open() *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cell++
-	s.running = &execution{cell: s.cell, output: s.outputs.begin(s.cell), done: make(chan struct{})}
+	s.running = &execution{cell: s.cell, output: s.outputs.begin(s.cell), done: make(chan struct{}), waiting: 1}
 	return s.running
 }
 
-func (s *session) setRunning(e *execution) {
+func (s *session) setEnded(e *execution, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = e
+	e.outcome, e.ended = o, true
+	s.running = nil
+	if e.waiting == 0 {
+		s.missed = e
+	}
+	close(e.done)
 }
 
 // conclude records how a cell ended and ends its turn. A sandbox that died with
@@ -162,22 +195,22 @@ func (s *session) setRunning(e *execution) {
 func (s *session) conclude(e *execution, k *kernel, done <-chan outcome) {
 	defer s.endTurn()
 	o := <-done
-	s.mu.Lock()
-	e.outcome = o
-	s.running = nil
-	if o.err != nil {
-		s.kernel = nil
-	}
-	s.mu.Unlock()
-	close(e.done)
+	s.setEnded(e, o)
 	if o.err != nil {
 		k.close()
+		s.setKernel(nil)
 	}
+}
+
+func (s *session) setKernel(k *kernel) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kernel = k
 }
 
 // await waits for a cell's end as long as a client is willing to, and returns
 // what is to be shown. k is nil for a call that only waits: if its client
-// leaves, the cell goes on.
+// leaves, the cell goes on. The call counts in e.waiting already.
 func (s *session) await(ctx context.Context, e *execution, k *kernel) Result {
 	yield := time.NewTimer(s.bridge.opts.Yield)
 	defer yield.Stop()
@@ -185,19 +218,54 @@ func (s *session) await(ctx context.Context, e *execution, k *kernel) Result {
 	for {
 		select {
 		case <-e.done:
-			return s.result(e)
+			s.leave(e)
+			r := s.result(e)
+			s.noteUnheard(ctx, e)
+			return r
 		case <-yield.C:
-			return s.progress(e)
+			return s.progressOrResult(e)
 		case <-cancelled:
 			if k == nil {
-				return s.progress(e)
+				return s.progressOrResult(e)
 			}
 			k.interrupt(e.cell)
 			cancelled = nil
 		case <-s.life.Done():
+			s.leave(e)
 			return failure(errClosing)
 		}
 	}
+}
+
+func (s *session) progressOrResult(e *execution) Result {
+	if s.leave(e) {
+		return s.result(e)
+	}
+	return s.progress(e)
+}
+
+// noteUnheard has the next result say what a client that has cancelled its call
+// will not hear: that all variables are gone.
+func (s *session) noteUnheard(ctx context.Context, e *execution) {
+	o := &e.outcome
+	if ctx.Err() == nil || o.err == nil && o.Lost == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.err != nil {
+		s.notice = replacedText(o.err)
+	} else {
+		s.notice = endedText(o.Lost)
+	}
+}
+
+func replacedText(why error) string {
+	return fmt.Sprintf("Note: the sandbox was replaced: %v. All variables and files are gone.", why)
+}
+
+func endedText(reason string) string {
+	return fmt.Sprintf("Note: the Python process ended since the last cell: %s. All variables are gone; files in the workspace are kept.", reason)
 }
 
 // ensureKernel returns the session's live kernel, starting one if need be. It
@@ -249,17 +317,15 @@ func (s *session) liveKernel() *kernel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kernel = nil
-	s.notice = fmt.Sprintf("Note: %v since the last cell and was replaced. All variables and files are gone.", k.err)
+	s.notice = replacedText(k.err)
 	return nil
 }
 
-// onLost hears that the REPL is gone. If a cell runs, its outcome will say so.
+// onLost hears that the REPL is gone, which no outcome tells.
 func (s *session) onLost(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running == nil {
-		s.notice = fmt.Sprintf("Note: the Python process ended since the last cell: %s. All variables are gone; files in the workspace are kept.", reason)
-	}
+	s.notice = endedText(shorten(reason, maxReason, "nothing"))
 }
 
 // onOutput takes what a sandbox printed.
@@ -274,16 +340,27 @@ func (s *session) onOutput(text string) {
 }
 
 // readOutput answers out[n].
-func (s *session) readOutput(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+//
+// What it builds is large, and a cell may ask often: one at a time, and none for
+// a cell that has gone.
+func (s *session) readOutput(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	var query struct {
 		Cell int `json:"cell"`
 	}
 	if err := json.Unmarshal(params, &query); err != nil {
 		return nil, &proxy.Error{Kind: proxy.Invalid, Message: "out[n] takes the number of a cell"}
 	}
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return nil, &proxy.Error{Kind: proxy.Closed, Message: "cancelled"}
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	text, err := s.outputs.read(query.Cell)
+	s.mu.Unlock()
 	if err != nil {
 		return nil, &proxy.Error{Kind: proxy.Invalid, Message: err.Error()}
 	}

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -12,11 +14,21 @@ const (
 
 // result shapes what a call shows of a cell that has ended.
 func (s *session) result(e *execution) Result {
-	limit := s.bridge.opts.OutputLimit
-	var parts []string
 	r := Result{}
-	parts = append(parts, s.takeNotices()...)
-	parts = append(parts, s.takeOutput(e, limit))
+	parts := s.takeNotices(e, &r)
+	parts = append(parts, s.show(e, &r)...)
+	r.Text = join(parts)
+	if r.Text == "" && len(r.Images) == 0 {
+		r.Text = "(no output)"
+	}
+	return r
+}
+
+// show returns what there is to say of a cell that has ended, and sets the rest
+// of r.
+func (s *session) show(e *execution, r *Result) []string {
+	limit := s.bridge.opts.OutputLimit
+	parts := []string{s.takeOutput(e, limit)}
 	o := e.outcome
 	switch {
 	case o.err != nil:
@@ -25,7 +37,7 @@ func (s *session) result(e *execution) Result {
 	case o.Lost != "":
 		r.IsError, r.Exit = true, 1
 		parts = append(parts, fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
-			"The next call starts afresh.", o.Lost))
+			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing")))
 	default:
 		parts = append(parts, r.addReport(o.Cell, limit)...)
 	}
@@ -34,11 +46,7 @@ func (s *session) result(e *execution) Result {
 		r.IsError = true
 		r.Exit = max(r.Exit, 1)
 	}
-	r.Text = join(parts)
-	if r.Text == "" && len(r.Images) == 0 {
-		r.Text = "(no output)"
-	}
-	return r
+	return parts
 }
 
 // addReport adds what the REPL says of the cell.
@@ -47,16 +55,7 @@ func (r *Result) addReport(c *report, limit int) []string {
 	if c.Value != nil {
 		parts = append(parts, valueText(c.Value, limit))
 	}
-	for i, image := range c.Images {
-		switch {
-		case i == maxImages:
-			parts = append(parts, fmt.Sprintf("[%d more images not shown: at most %d a cell]", len(c.Images)-i, maxImages))
-		case i < maxImages && (len(image.Data) > maxImageBytes || !strings.HasPrefix(image.MIME, "image/")):
-			parts = append(parts, fmt.Sprintf("[an image of %s bytes not shown: at most %d MiB]", grouped(len(image.Data)), maxImageBytes>>20))
-		case i < maxImages:
-			r.Images = append(r.Images, Image{MIMEType: image.MIME, Data: image.Data})
-		}
-	}
+	parts = append(parts, r.addImages(c.Images)...)
 	switch {
 	case c.Status == "exit" && c.Exit != 0:
 		r.IsError, r.Exit = true, c.Exit
@@ -67,6 +66,27 @@ func (r *Result) addReport(c *report, limit int) []string {
 	case c.Status != "ok" && c.Status != "exit":
 		r.IsError, r.Exit = true, 1
 		parts = append(parts, "Error: the cell ended in an unknown way.")
+	}
+	return parts
+}
+
+// addImages takes the images that are what they say, and tells of the others. A
+// client passes them on to its model, which may refuse the whole conversation
+// for a wrong one.
+func (r *Result) addImages(images []imageReport) []string {
+	var parts []string
+	for i, image := range images {
+		if i == maxImages {
+			return append(parts, fmt.Sprintf("[%d more images not shown: at most %d a cell]", len(images)-i, maxImages))
+		}
+		switch kind := http.DetectContentType(image.Data); {
+		case len(image.Data) > maxImageBytes:
+			parts = append(parts, fmt.Sprintf("[an image of %s bytes not shown: at most %d MiB]", grouped(len(image.Data)), maxImageBytes>>20))
+		case !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
+			parts = append(parts, "[an image not shown: it is none of PNG, JPEG, GIF and WebP]")
+		default:
+			r.Images = append(r.Images, Image{MIMEType: kind, Data: image.Data})
+		}
 	}
 	return parts
 }
@@ -92,34 +112,57 @@ func interruptText(o outcome) string {
 
 // progress shapes what a call shows of a cell that still runs.
 func (s *session) progress(e *execution) Result {
-	parts := append(s.takeNotices(), s.takeOutput(e, s.bridge.opts.OutputLimit),
+	r := Result{}
+	parts := append(s.takeNotices(e, &r), s.takeOutput(e, s.bridge.opts.OutputLimit),
 		fmt.Sprintf("[cell %d is still running: call run_python with an empty `code` to wait for the rest]", e.cell))
-	return Result{Text: join(parts)}
+	r.Text = join(parts)
+	return r
 }
 
 // takeOutput returns what the cell printed that no call has shown yet.
 func (s *session) takeOutput(e *execution, limit int) string {
 	s.mu.Lock()
-	text := e.output.String()
-	fresh := text[min(e.shown, len(text)):]
-	e.shown = len(text)
+	fresh := e.output.since(e.shown)
+	e.shown = e.output.written()
 	s.mu.Unlock()
 	return shorten(fresh, limit, fmt.Sprintf("out[%d]", e.cell))
 }
 
-// takeNotices returns what happened since the last result.
-func (s *session) takeNotices() []string {
+// takeNotices returns what happened since the last result, for a result about e.
+// Of another cell that ended unseen r gets the images.
+func (s *session) takeNotices(e *execution, r *Result) []string {
+	missed := s.takeMissed(e)
+	var notices []string
+	if missed != nil {
+		var m Result
+		text := join(s.show(missed, &m))
+		r.Images = m.Images
+		notices = append(notices, fmt.Sprintf("[cell %d, which was still running, has ended:]\n%s\n[end of cell %d]",
+			missed.cell, text, missed.cell))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var notices []string
 	if s.notice != "" {
 		notices = append(notices, s.notice)
 	}
 	if len(s.late) > 0 {
-		notices = append(notices, "[printed after an earlier cell had ended:]\n"+shorten(string(s.late), 2000, "nothing")+"\n[end]")
+		notices = append(notices, "[printed after an earlier cell had ended:]\n"+shorten(strings.ToValidUTF8(string(s.late), ""), 2000, "nothing")+"\n[end]")
 	}
 	s.notice, s.late = "", nil
 	return notices
+}
+
+// takeMissed returns the cell that ended unseen. If that is e, which was still
+// running a moment ago, it stays for the next call.
+func (s *session) takeMissed(e *execution) *execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missed := s.missed
+	if missed == e {
+		return nil
+	}
+	s.missed = nil
+	return missed
 }
 
 // join puts parts on lines of their own, leaving out empty ones. A part's own

@@ -128,6 +128,7 @@ class Loss(KernelTest):
         self.assert_alive()
 
     def test_many_times(self):
+        self.assert_alive()
         with_fds = len(os.listdir(f"/proc/{self.kernel.process.pid}/fd")) if os.geteuid() == 0 else None
         for _ in range(20):
             self.check_lost("import os; os._exit(0)", "status 0")
