@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/proxy/internal/stdio"
 )
 
 // Bounds on what a server may send unasked.
@@ -176,6 +178,9 @@ func (g *gate) take(resp *jsonrpc.Response) {
 		return
 	}
 	delete(g.sinks, resp.ID)
+	if s.method == "tools/list" && errors.Is(resp.Error, stdio.ErrTooDeep) {
+		resp.Error = nil // it is taken apart, and one tool must not cost the others
+	}
 	switch {
 	case resp.Error != nil:
 		s.outcome.refusal = resp.Error

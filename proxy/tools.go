@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/proxy/internal/stdio"
 )
 
 // Bounds on what a server may list.
@@ -165,6 +166,9 @@ func (u *upstream) listNow(ctx context.Context, s *session) (*toolset, error) {
 	defer cancel()
 	l := &listing{}
 	err := l.collect(ctx, s)
+	if l.tooDeep > 0 {
+		u.logger.Warn("tools were left out: they are nested too deep", "tools", l.tooDeep, "levels", stdio.MaxDepth)
+	}
 	if rpcErr, ok := errors.AsType[*jsonrpc.Error](err); ok && rpcErr.Code == jsonrpc.CodeMethodNotFound {
 		err = nil // a server without tools
 	}
@@ -218,6 +222,7 @@ type listing struct {
 	tools     []discovery.Tool
 	truncated bool // there was more, or something unusable
 	bytes     int
+	tooDeep   int // tools that were left out
 }
 
 var (
@@ -262,6 +267,11 @@ func (l *listing) add(page []json.RawMessage, names map[string]bool) {
 			continue
 		}
 		names[tool.Name] = true
+		if stdio.Depth(raw) > stdio.MaxDepth {
+			l.tooDeep++
+			l.truncated = true
+			continue
+		}
 		l.bytes += len(raw)
 		l.tools = append(l.tools, tool)
 	}

@@ -59,6 +59,24 @@ func TestServerWithoutTools(t *testing.T) {
 	wantError(t, err, proxy.UnknownTool)
 }
 
+// A tool that is nested too deep costs no other; it can be called still.
+func TestToolsNestedTooDeep(t *testing.T) {
+	var log bytes.Buffer
+	p := newProxyWith(t, proxy.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, upstreamtest.Deep)
+	docs, err := p.Tools(t.Context(), "deep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(toolNames(docs)); got != "[before after]" {
+		t.Errorf("the tools are %s", got)
+	}
+	call(t, p, "deep", "odd", "")
+	_ = p.Close()
+	if !strings.Contains(log.String(), "nested too deep") {
+		t.Errorf("the log is %s", log.String())
+	}
+}
+
 // Of two tools with one name the first wins; what is too long is cut.
 func TestToolsAreBounded(t *testing.T) {
 	p := newProxy(t, upstreamtest.Duplicate)

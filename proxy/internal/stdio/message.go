@@ -83,14 +83,14 @@ func decodeObject(object []byte) jsonrpc.Message {
 		return nil
 	case method != nil:
 		var name string
-		if json.Unmarshal(method, &name) != nil || depth > maxDepth {
+		if json.Unmarshal(method, &name) != nil || depth > MaxDepth {
 			return nil
 		}
 		return &jsonrpc.Request{ID: rpcID, Method: name, Params: params}
 	case !rpcID.IsValid():
 		return nil
-	case depth > maxDepth:
-		return failed(rpcID, fmt.Sprintf("the server's answer is nested over %d levels deep", maxDepth))
+	case depth > MaxDepth:
+		return &jsonrpc.Response{ID: rpcID, Result: result, Error: ErrTooDeep}
 	case failure != nil && string(failure) != "null":
 		var rpcErr jsonrpc.Error
 		if json.Unmarshal(failure, &rpcErr) != nil {
@@ -147,6 +147,9 @@ func recoverID(head, tail []byte) (jsonrpc.ID, bool) {
 	}
 	return jsonrpc.ID{}, false
 }
+
+// Depth returns how deep a valid JSON object is nested.
+func Depth(object []byte) int { return eachMember(object, func([]byte, []byte) {}) }
 
 // eachMember calls f with the raw key (without quotes, escapes as written) and
 // the raw value of every member of object, which must be valid JSON. It returns

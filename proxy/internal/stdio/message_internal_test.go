@@ -40,7 +40,7 @@ func TestDecode(t *testing.T) {
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}", `1 "` + "\uFFFD" + `" <nil>`},
 		{
 			`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`,
-			`1  the server's answer is nested over 512 levels deep`,
+			"1 " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + ` the server's answer is nested over 512 levels deep`,
 		},
 		// No messages.
 		{``, ``},

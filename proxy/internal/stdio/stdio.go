@@ -12,6 +12,7 @@ package stdio
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -23,6 +24,9 @@ var (
 	ErrDir = errors.New("working directory not found")
 	// ErrProtocol: the server sent something from which there is no recovery.
 	ErrProtocol = errors.New("invalid message from the server")
+	// ErrTooDeep is the Error of a response that is nested over [MaxDepth]
+	// levels. Its Result is there for who can take it apart.
+	ErrTooDeep = fmt.Errorf("the server's answer is nested over %d levels deep", MaxDepth)
 )
 
 const (
@@ -31,8 +35,8 @@ const (
 	// maxSkipped is how much of a longer message is read, and thrown away, in
 	// the hope of its end.
 	maxSkipped = 1 << 30
-	// maxDepth bounds the nesting of a message: parsers downstream recurse.
-	maxDepth = 512
+	// MaxDepth bounds the nesting of a message: parsers downstream recurse.
+	MaxDepth = 512
 	// tailBytes is how much of a server's own output is kept.
 	tailBytes = 64 << 10
 

@@ -97,6 +97,9 @@ func (r *raw) list(cursor string) string {
 		next = fmt.Sprintf("page-%d", page+1)
 	case Circular:
 		next = "page-1"
+	case Deep:
+		tools = `{"name":"before","inputSchema":{}},{"name":"odd","inputSchema":` + strings.Repeat(`{"not":`, 5000) + `{}` +
+			strings.Repeat("}", 5000) + `},{"name":"after","inputSchema":{}}`
 	case Duplicate:
 		tools = `{"name":"twin","description":"first","inputSchema":{}},{"name":"twin","description":"second"},` +
 			`17,{"name":5},{"name":""},{"name":"bell\u0007"},{"name":"` + strings.Repeat("x", 300) + `"},` +
