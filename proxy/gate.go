@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,10 +19,8 @@ import (
 const (
 	maxServerRequests = 32      // requests of the server that are being answered
 	maxRequestBytes   = 1 << 20 // parameters of one request or notification
-	maxUnasked        = 20_000  // requests and notifications a second
+	maxForgotten      = 4096    // calls nobody waits for whose answers may come still
 )
-
-var errFlood = errors.New("the server sent a flood of requests")
 
 // A gate is the connection that go-sdk sees of a server. It hands results to
 // whoever asked, as the bytes the server sent, and holds back what go-sdk would
@@ -37,23 +35,23 @@ type gate struct {
 
 	mu       sync.Mutex
 	ready    bool                    // the handshake is over
-	sinks    map[jsonrpc.ID]*sink    // who waits for the result of a request
+	asked    map[jsonrpc.ID]*sink    // the requests that were not answered; nil if no sink waits
 	incoming map[jsonrpc.ID]struct{} // the server's requests being answered
 
-	// Unasked messages since the second began; used by Read alone.
-	second  time.Time
-	unasked int
+	unasked *stdio.Meter // used by Read alone
 
 	dead chan struct{} // closed when Read has failed, which ends the session
 	err  error         // why; read after dead
 }
 
-func newGate(conn mcp.Connection, logger *slog.Logger, changed func()) *gate {
+// newGate returns the gate before conn, which may count on unasked too.
+func newGate(conn mcp.Connection, unasked *stdio.Meter, logger *slog.Logger, changed func()) *gate {
 	return &gate{
 		Connection: conn,
 		logger:     logger,
 		changed:    changed,
-		sinks:      make(map[jsonrpc.ID]*sink),
+		unasked:    unasked,
+		asked:      make(map[jsonrpc.ID]*sink),
 		incoming:   make(map[jsonrpc.ID]struct{}),
 		dead:       make(chan struct{}),
 	}
@@ -100,7 +98,12 @@ func (g *gate) finish(s *sink) outcome {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range s.ids {
-		delete(g.sinks, id)
+		if g.asked[id] != nil {
+			g.asked[id] = nil // the answer may come late
+		}
+	}
+	if len(g.asked) > maxForgotten {
+		maps.DeleteFunc(g.asked, func(_ jsonrpc.ID, s *sink) bool { return s == nil })
 	}
 	return s.outcome
 }
@@ -129,10 +132,11 @@ func (g *gate) sending(ctx context.Context, req *jsonrpc.Request) bool {
 	if !req.IsCall() {
 		return g.ready || req.Method == "notifications/initialized"
 	}
+	g.asked[req.ID] = nil
 	if s, ok := ctx.Value(sinkKey{}).(*sink); ok && s.method == req.Method {
 		s.ids = append(s.ids, req.ID)
 		s.outcome.sent = true
-		g.sinks[req.ID] = s
+		g.asked[req.ID] = s
 	}
 	return true
 }
@@ -156,10 +160,9 @@ func (g *gate) next(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch msg := msg.(type) {
 		case *jsonrpc.Response:
-			g.take(msg)
-			return msg, nil
+			return msg, g.take(msg)
 		case *jsonrpc.Request:
-			if err := g.count(); err != nil {
+			if err := g.unasked.Count(len(msg.Params)); err != nil {
 				return nil, err
 			}
 			if g.admit(msg) {
@@ -169,15 +172,19 @@ func (g *gate) next(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// take gives a result to the sink that waits for it.
-func (g *gate) take(resp *jsonrpc.Response) {
+// take gives a result to the sink that waits for it. One that answers nothing
+// counts as unasked.
+func (g *gate) take(resp *jsonrpc.Response) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.sinks[resp.ID]
-	if s == nil {
-		return
+	s, ok := g.asked[resp.ID]
+	if !ok {
+		return g.unasked.Count(len(resp.Result))
 	}
-	delete(g.sinks, resp.ID)
+	delete(g.asked, resp.ID)
+	if s == nil {
+		return nil
+	}
 	if s.method == "tools/list" && errors.Is(resp.Error, stdio.ErrTooDeep) {
 		resp.Error = nil // it is taken apart, and one tool must not cost the others
 	}
@@ -188,6 +195,7 @@ func (g *gate) take(resp *jsonrpc.Response) {
 		s.outcome.raw = resp.Result
 		resp.Result = json.RawMessage(s.stub)
 	}
+	return nil
 }
 
 // isComplete reports whether a result is an object and the last word. Since
@@ -204,17 +212,6 @@ func isComplete(result json.RawMessage) bool {
 		ResultType string `json:"resultType"`
 	}
 	return json.Unmarshal(result, &head) == nil && (head.ResultType == "" || head.ResultType == "complete")
-}
-
-// count returns errFlood when the server sends too much in a second.
-func (g *gate) count() error {
-	if now := time.Now(); now.Sub(g.second) >= time.Second {
-		g.second, g.unasked = now, 0
-	}
-	if g.unasked++; g.unasked > maxUnasked {
-		return errFlood
-	}
-	return nil
 }
 
 // admit reports whether go-sdk shall see a request or notification.

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-bridge/mcp-bridge/proxy/internal/stdio"
 )
 
 // A fakeConn hands out prepared messages and keeps what is written.
@@ -48,7 +51,7 @@ func newID(t *testing.T, v any) jsonrpc.ID {
 
 func newTestGate(in ...jsonrpc.Message) (*gate, *fakeConn, *int) {
 	conn, changes := &fakeConn{in: in}, new(int)
-	return newGate(conn, slog.New(slog.DiscardHandler), func() { *changes++ }), conn, changes
+	return newGate(conn, &stdio.Meter{}, slog.New(slog.DiscardHandler), func() { *changes++ }), conn, changes
 }
 
 // readAll returns what go-sdk would see.
@@ -83,18 +86,24 @@ func TestGateBoundsRequestsInFlight(t *testing.T) {
 
 func TestGateEndsFloods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a clock that stands still
-		in := make([]jsonrpc.Message, maxUnasked+1)
-		for i := range in {
-			in[i] = &jsonrpc.Request{Method: "notifications/message"}
-		}
-		g, _, _ := newTestGate(in...)
-		if _, err := readAll(g); !errors.Is(err, errFlood) {
-			t.Errorf("error is %v, want errFlood", err)
-		}
-		<-g.dead
-		g, _, _ = newTestGate(in[1:]...)
-		if _, err := readAll(g); !errors.Is(err, io.EOF) {
-			t.Errorf("error is %v: one less is no flood", err)
+		for name, flood := range map[string]struct {
+			msg  jsonrpc.Message
+			most int
+		}{
+			"messages":  {&jsonrpc.Request{Method: "notifications/message"}, 20_000},
+			"bytes":     {&jsonrpc.Request{ID: newID(t, "x"), Method: "ping", Params: make([]byte, 1<<20)}, 64},
+			"responses": {&jsonrpc.Response{ID: newID(t, "x"), Result: make([]byte, 1<<20)}, 64},
+		} {
+			in := slices.Repeat([]jsonrpc.Message{flood.msg}, flood.most+1)
+			g, _, _ := newTestGate(in...)
+			if _, err := readAll(g); !errors.Is(err, stdio.ErrFlood) {
+				t.Errorf("%s: error is %v, want ErrFlood", name, err)
+			}
+			<-g.dead
+			g, _, _ = newTestGate(in[1:]...)
+			if _, err := readAll(g); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: error is %v: one less is no flood", name, err)
+			}
 		}
 	})
 }
@@ -151,7 +160,7 @@ func TestGateSinks(t *testing.T) {
 			if (string(out.raw) == test.result) != test.taken || !out.sent || out.refusal != nil {
 				t.Errorf("outcome is %+v", out)
 			}
-			if len(g.sinks) != 0 {
+			if len(g.asked) != 0 {
 				t.Error("a sink was left behind")
 			}
 		})
@@ -163,8 +172,34 @@ func TestGateSinkIsForItsMethod(t *testing.T) {
 	g, _, _ := newTestGate()
 	ctx, s := withSink(t.Context(), "tools/call", "{}")
 	_ = g.Write(ctx, &jsonrpc.Request{ID: newID(t, "x"), Method: "ping"})
-	if out := g.finish(s); out.sent || len(g.sinks) != 0 {
-		t.Errorf("outcome is %+v with %d sinks", out, len(g.sinks))
+	if out := g.finish(s); out.sent || len(g.asked) != 1 {
+		t.Errorf("outcome is %+v with %d requests", out, len(g.asked))
+	}
+}
+
+// The late answers to calls that nobody waits for any more are no flood, and
+// what is kept to know them is bounded.
+func TestGateLateAnswers(t *testing.T) {
+	g, conn, _ := newTestGate()
+	for i := range 2 * maxForgotten {
+		id := newID(t, float64(i))
+		ctx, s := withSink(t.Context(), "tools/call", "{}")
+		if err := g.Write(ctx, &jsonrpc.Request{ID: id, Method: "tools/call"}); err != nil {
+			t.Fatal(err)
+		}
+		g.finish(s)
+		if len(g.asked) > maxForgotten {
+			t.Fatalf("%d requests are remembered", len(g.asked))
+		}
+		if i < 1000 {
+			conn.in = append(conn.in, &jsonrpc.Response{ID: id, Result: make([]byte, 1<<20)})
+		}
+		if i == 1000 {
+			if seen, err := readAll(g); len(seen) != 1000 || !errors.Is(err, io.EOF) {
+				t.Fatalf("go-sdk saw %d answers, then %v", len(seen), err)
+			}
+			g.dead = make(chan struct{})
+		}
 	}
 }
 

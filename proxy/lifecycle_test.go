@@ -167,8 +167,10 @@ func TestEnvironmentOfAServer(t *testing.T) {
 // One server's flood ends that server, and Close is not held up by it.
 func TestRequestFlood(t *testing.T) {
 	p := newProxy(t, upstreamtest.Flood, upstreamtest.Good)
-	_, err := p.Call(t.Context(), "flood", "weird", nil)
-	wantError(t, err, proxy.ServerFailed, "flood")
+	for _, tool := range []string{"weird", "huge", "nothing", "deep"} { // requests, large ones, garbage, answers to nothing
+		_, err := p.Call(t.Context(), "flood", tool, nil)
+		wantError(t, err, proxy.ServerFailed, "was stopped", "flood")
+	}
 	call(t, p, "good", "echo", `{"text":"undisturbed"}`)
 	go func() { _, _ = p.Call(t.Context(), "flood", "weird", nil) }()
 	eventually(t, "the second flood begins", func() bool { return p.Servers()[0].State == "ready" })

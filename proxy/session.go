@@ -74,11 +74,13 @@ func (e *connectError) Unwrap() error { return e.err }
 // connect starts a server and connects to it. ctx bounds the connecting. The
 // caller must run watch. Errors are *connectError, or those of stdio.Start.
 func connect(ctx context.Context, server discovery.Server, opts sessionOptions) (*session, error) {
+	unasked := &stdio.Meter{}
 	proc, err := stdio.Start(stdio.Options{
 		Command: server.Command,
 		Args:    server.Args,
 		Env:     server.Env,
 		Dir:     server.Cwd,
+		Unasked: unasked,
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func connect(ctx context.Context, server discovery.Server, opts sessionOptions) 
 		stopping: make(chan struct{}),
 		done:     make(chan struct{}),
 	}
-	s.gate = newGate(proc.Conn(), opts.Logger, s.noteChange)
+	s.gate = newGate(proc.Conn(), unasked, opts.Logger, s.noteChange)
 	silent, err := s.shakeHands(ctx, opts)
 	if err != nil {
 		failure := s.connectError(ctx, err)
@@ -160,12 +162,15 @@ func (s *session) cancelOnExit(ctx context.Context, cancel context.CancelFunc) {
 }
 
 func (s *session) connectError(ctx context.Context, err error) *connectError {
+	if fault := s.fault(); fault != nil {
+		err = fault
+	}
 	failure := &connectError{err: err, refused: isRPCError(err)}
 	if !failure.refused && ctx.Err() == nil {
 		s.awaitExit(ctx)
 		failure.exited = s.proc.ExitStatus()
 	}
-	if errors.Is(err, stdio.ErrProtocol) || errors.Is(err, errFlood) {
+	if s.fault() != nil {
 		failure.exited = ""
 	}
 	return failure
@@ -243,14 +248,22 @@ func (s *session) over() bool {
 	return true
 }
 
-// why describes how a session that is over ended.
-func (s *session) why() string {
+// fault returns for what the server has to be stopped, nil if it did nothing.
+func (s *session) fault() error {
 	select {
 	case <-s.gate.dead:
-		if errors.Is(s.gate.err, stdio.ErrProtocol) || errors.Is(s.gate.err, errFlood) {
-			return "was stopped: " + s.gate.err.Error()
+		if errors.Is(s.gate.err, stdio.ErrProtocol) || errors.Is(s.gate.err, stdio.ErrFlood) {
+			return s.gate.err
 		}
 	default:
+	}
+	return nil
+}
+
+// why describes how a session that is over ended.
+func (s *session) why() string {
+	if fault := s.fault(); fault != nil {
+		return "was stopped: " + fault.Error()
 	}
 	if status := s.proc.ExitStatus(); status != "" {
 		return "exited (" + status + ")"

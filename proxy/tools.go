@@ -28,9 +28,12 @@ const (
 	maxListing     = 16 << 20 // all of it
 )
 
-// changeDelay is how long more changes of a server's tools are waited for after
-// the first.
-const changeDelay = 200 * time.Millisecond
+const (
+	// changeDelay is how long more changes of a server's tools are waited for
+	// after the first; as long as there are more, it doubles.
+	changeDelay    = 200 * time.Millisecond
+	maxChangeDelay = 10 * time.Second
+)
 
 // A toolset is what a server offers. It does not change.
 type toolset struct {
@@ -118,15 +121,30 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (string
 
 // follow keeps the toolset up to date while a session lives.
 func (u *upstream) follow(ctx context.Context, s *session) {
-	for ctx.Err() == nil {
+	onChange(ctx, s.changed, func() {
 		if _, _, err := u.list(ctx, s); err != nil && ctx.Err() == nil {
 			u.logger.Warn("tools were not listed", "error", err)
 		}
+	})
+}
+
+// onChange calls list at once, and after changes until ctx is done: soon after
+// one that comes alone, more and more rarely when they do not end.
+func onChange(ctx context.Context, changed <-chan struct{}, list func()) {
+	delay := changeDelay
+	for ctx.Err() == nil {
+		list()
+		listed := time.Now()
 		select {
-		case <-s.changed:
-			_ = sleep(ctx, changeDelay)
+		case <-changed:
 		case <-ctx.Done():
+			return
 		}
+		if time.Since(listed) > maxChangeDelay {
+			delay = changeDelay
+		}
+		_ = sleep(ctx, delay)
+		delay = min(2*delay, maxChangeDelay)
 	}
 }
 
@@ -192,16 +210,16 @@ func (u *upstream) listNow(ctx context.Context, s *session) (*toolset, error) {
 	return u.store(l.tools, err == nil && !l.truncated), nil
 }
 
-// store replaces the toolset if it changed.
+// store replaces the toolset, here and in the catalog, if it changed.
 func (u *upstream) store(tools []discovery.Tool, complete bool) *toolset {
 	before := u.known()
+	if before != nil && before.complete == complete && slices.EqualFunc(before.tools, tools, sameTool) {
+		return before
+	}
 	if catalog := u.proxy.opts.Catalog; catalog != nil {
 		if err := catalog.Put(u.server, tools); err != nil {
 			u.logger.Warn("tools were not saved", "error", err)
 		}
-	}
-	if before != nil && before.complete == complete && slices.EqualFunc(before.tools, tools, sameTool) {
-		return before
 	}
 	set := newToolset(u.server, tools, complete)
 	u.tools.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +76,38 @@ func TestToolsNestedTooDeep(t *testing.T) {
 	_ = p.Close()
 	if !strings.Contains(log.String(), "nested too deep") {
 		t.Errorf("the log is %s", log.String())
+	}
+}
+
+// The catalog is written when something changed, not at every listing.
+func TestCatalogIsWrittenOnChange(t *testing.T) {
+	dir := t.TempDir()
+	catalog, err := discovery.OpenCatalog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProxyWith(t, proxy.Options{Catalog: catalog}, upstreamtest.Legacy)
+	file := func() os.FileInfo {
+		files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("the catalog has %v, %v", files, err)
+		}
+		info, err := os.Stat(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	if _, err := p.Tools(t.Context(), "legacy"); err != nil {
+		t.Fatal(err)
+	}
+	before := file()
+	for range 3 {
+		_, err := p.Call(t.Context(), "legacy", "unknown", nil) // lists
+		wantError(t, err, proxy.UnknownTool)
+	}
+	if !os.SameFile(before, file()) {
+		t.Error("the file was written anew")
 	}
 }
 

@@ -24,6 +24,7 @@ type conn struct {
 	stdout *os.File
 	in     *bufio.Reader
 	noise  io.Writer         // gets the lines that are no messages
+	meter  *Meter            // counts them; used by Read alone
 	queue  []jsonrpc.Message // the rest of a batch; used by Read alone
 
 	writing chan struct{} // holds a token while somebody writes
@@ -33,12 +34,13 @@ type conn struct {
 
 var _ mcp.Connection = (*conn)(nil)
 
-func newConn(stdin, stdout *os.File, noise io.Writer) *conn {
+func newConn(stdin, stdout *os.File, noise io.Writer, meter *Meter) *conn {
 	return &conn{
 		stdin:   stdin,
 		stdout:  stdout,
 		in:      bufio.NewReaderSize(stdout, 64<<10),
 		noise:   noise,
+		meter:   meter,
 		writing: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 	}
@@ -62,7 +64,7 @@ func (c *conn) Close() error {
 // closeInput tells the server that nothing more will come.
 func (c *conn) closeInput() { _ = c.stdin.Close() }
 
-// Read returns the server's next message. Close unblocks it; ctx does not, and
+// Read returns the server's next message, or ErrFlood if there is too much else. Close unblocks it; ctx does not, and
 // need not: go-sdk reads with a context that is never done.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for len(c.queue) == 0 {
@@ -78,7 +80,13 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			_, _ = c.noise.Write(append(line[:n:n], '\n'))
 			return nil, err
 		}
-		if len(c.queue) == 0 && len(bytes.TrimSpace(line)) > 0 {
+		if len(c.queue) > 0 {
+			break
+		}
+		if err := c.meter.Count(len(line)); err != nil {
+			return nil, err
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
 			_, _ = c.noise.Write(append(line, '\n'))
 		}
 	}

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ func Start(opts Options) (*Process, error) {
 		exited: make(chan struct{}),
 		gone:   make(chan struct{}),
 	}
-	p.conn = newConn(pipes.ours[0], pipes.ours[1], p.tail)
+	p.conn = newConn(pipes.ours[0], pipes.ours[1], p.tail, cmp.Or(opts.Unasked, &Meter{}))
 	p.work.Go(p.watch)
 	return p, nil
 }

@@ -56,4 +56,5 @@ type Options struct {
 	Args    []string          // without the command itself
 	Env     map[string]string // added to what [Environ] inherits
 	Dir     string            // working directory; ours if empty
+	Unasked *Meter            // counts the lines that are no messages; nil for one of its own
 }

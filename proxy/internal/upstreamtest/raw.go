@@ -123,6 +123,17 @@ func (r *raw) call(req request) {
 	switch r.mode {
 	case Flood:
 		for i := 0; ; i++ {
+			switch req.Params.Name {
+			case "huge":
+				r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"s%d","method":"ping","params":{"x":"%s"}}`, i, strings.Repeat("x", 900_000)))
+				continue
+			case "nothing":
+				r.send(`{"garbage":1}`)
+				continue
+			case "deep":
+				r.send(`{"jsonrpc":"2.0","id":"nobody","result":{}}`)
+				continue
+			}
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"s%d","method":"ping"}`, i))
 		}
 	case Chatter:
