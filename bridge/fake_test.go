@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -164,9 +165,7 @@ func (k *kernel) answer(c *cell, more, report object) {
 }
 
 func merged(a, b object) object {
-	for key, value := range b {
-		a[key] = value
-	}
+	maps.Copy(a, b)
 	return a
 }
 

@@ -263,22 +263,22 @@ func (k *kernel) readControl() {
 }
 
 func (k *kernel) handle(m *wire.Message) error {
-	switch {
-	case m.Method == "output":
+	switch m.Method {
+	case "output":
 		var out struct{ Text string }
 		if err := json.Unmarshal(m.Params, &out); err != nil {
 			return fmt.Errorf("%w: output", wire.ErrProtocol)
 		}
 		k.output(out.Text)
 		return nil
-	case m.Method == "lost":
+	case "lost":
 		var lost struct{ Reason string }
 		if err := json.Unmarshal(m.Params, &lost); err != nil {
 			return fmt.Errorf("%w: lost", wire.ErrProtocol)
 		}
 		k.noteLost(lost.Reason)
 		return k.resync()
-	case m.Method == "":
+	case "":
 		return k.finish(m)
 	default:
 		return fmt.Errorf("%w: method %.32q", wire.ErrProtocol, m.Method)

@@ -36,7 +36,7 @@ func TestShorten(t *testing.T) {
 // Reading piece by piece gives what reading at once gives, as long as nothing
 // was dropped; after that no byte comes twice and the bound holds.
 func TestTranscript(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's
+	rng := rand.New(rand.NewPCG(1, 2))
 	var c transcript
 	var whole, read strings.Builder
 	seen := 0

@@ -77,12 +77,12 @@ func TestBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	argv[1] = "-IB"
-	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput() //nolint:gosec // our own argv
+	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "mcpbridge") || !strings.Contains(string(out), "No such file") {
 		t.Errorf("without a socket it ended with %v: %s", err, out)
 	}
 	argv[3] = "import sys; sys.version_info = (3, 9, 1)\n" + argv[3]
-	out, err = exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput() //nolint:gosec // our own argv
+	out, err = exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "mcp-bridge needs Python 3.10 or newer in the image; this is 3.") {
 		t.Errorf("with Python 3.9 it ended with %v: %s", err, out)
 	}

@@ -43,6 +43,7 @@ PR_SET_DUMPABLE = 4
 def main(socket_path, settings):
     """Connect to the host and serve it until it hangs up. Does not return."""
     harden()
+    limit_memory(settings.get("data_limit"))
     control, callback = connect(socket_path), connect(socket_path)
     Supervisor(control, callback, settings).run()
 
@@ -53,6 +54,16 @@ def harden():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+
+
+def limit_memory(limit):
+    """Let a monstrous report raise MemoryError here before it calls the OOM killer.
+
+    The REPL sets its own limit, up to the hard one.
+    """
+    if limit:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit // 2, hard))
 
 
 def set_dumpable(value):
@@ -226,9 +237,10 @@ class Supervisor:
             self.respond(payload)
 
     def respond(self, payload, lost=None):
-        cell, self.cell = self.cell, None
+        cell = self.cell
         result = {"nonce": cell.nonce, "interrupted": cell.interrupted, "lost": lost, "cell": payload}
         self.send({"id": cell.id, "result": result})
+        self.cell = None  # last: if there is no memory for this report, there is for `lost`
 
     def escalate(self):
         """The running cell's time is up: ask, then kill."""
@@ -335,7 +347,8 @@ class Child:
         except OSError:  # it died before it had read what was sent
             data = b""
         try:
-            reports = [parse_done(payload) for payload in self.decoder.feed(data)]
+            for payload in self.decoder.feed(data):
+                self.supervisor.on_done(parse_done(payload))
         except (ValueError, RecursionError, MemoryError, wire.ProtocolError):
             self.supervisor.kill_reason = "a cell wrote to the kernel's own channel"
             self.supervisor.unwatch(self.channel.fileno())
@@ -343,9 +356,6 @@ class Child:
             return
         if not data:  # it is dying, or the deadline will see to it: how is worth telling
             self.supervisor.unwatch(self.channel.fileno())
-            return
-        for report in reports:
-            self.supervisor.on_done(report)
 
     def read_output(self):
         """Pass on one piece of output; report whether there was any."""

@@ -222,6 +222,21 @@ class Forgery(KernelTest):
         self.kernel.restart()
         self.assert_alive()
 
+    def test_monstrous_report(self):
+        """Within its frame a report could take gigabytes to parse: the supervisor has a bound."""
+        limit = 400 << 20
+        kernel = self.new_kernel(settings={"data_limit": limit})
+        for piece in ("{},", "[],", "[[]],"):
+            kernel.run(OWN_FDS)
+            code = "data = b'{\"params\":{\"images\":[' + b'%s' * (16_000_000 // %d) + b'0]}}'" % (piece, len(piece))
+            result = kernel.run(code + "\nsend(frame(data))\nimport time; time.sleep(60)", timeout=15)
+            self.assertEqual(result["lost"], "a cell wrote to the kernel's own channel")
+            kernel.restart()
+        self.assert_alive(kernel)
+        with open(f"/proc/{kernel.process.pid}/status") as status:
+            peak = [int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM")]
+        self.assertLess(peak[0], limit)
+
     def test_forged_done(self):
         """A cell may lie about itself only: the host gets well-formed reports for the cells it sent."""
         number = self.kernel.cells + 1

@@ -94,8 +94,8 @@ func TestReceiveFrames(t *testing.T) {
 				"halves":              iotest.HalfReader(strings.NewReader(string(data))),
 			}
 			for i := range data {
-				readers[fmt.Sprint("split at ", i)] =
-					io.MultiReader(strings.NewReader(string(data[:i])), strings.NewReader(string(data[i:])))
+				readers[fmt.Sprint("split at ", i)] = io.MultiReader(
+					strings.NewReader(string(data[:i])), strings.NewReader(string(data[i:])))
 			}
 			for how, r := range readers {
 				checkFrames(t, how, r, v)
