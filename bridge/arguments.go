@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,21 +28,45 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 	if err := checkText(raw); err != nil {
 		return req, err
 	}
-	var fields map[string]json.RawMessage
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return req, errors.New("the arguments must be a JSON object with `code`")
+	given, err := req.decode(raw)
+	if err == nil && !given["code"] {
+		err = errors.New("`code` is missing: the Python code to run, as a string")
+	}
+	return req, err
+}
+
+// decode sets the fields of r and returns the names that were there. A name
+// that comes twice is refused: who looked at the call on its way here may have
+// seen the other value.
+func (r *Request) decode(raw json.RawMessage) (map[string]bool, error) {
+	notObject := errors.New("the arguments must be a JSON object with `code`")
+	given := map[string]bool{}
+	if len(raw) == 0 {
+		return given, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil, notObject
+	}
+	for d.More() {
+		token, err := d.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return nil, notObject
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, notObject
+		}
+		if given[name] {
+			return nil, fmt.Errorf("argument %.64q is there twice", name)
+		}
+		given[name] = true
+		if err := r.set(name, value); err != nil {
+			return nil, err
 		}
 	}
-	for _, name := range sortedKeys(fields) {
-		if err := req.set(name, fields[name]); err != nil {
-			return req, err
-		}
-	}
-	if _, ok := fields["code"]; !ok {
-		return req, errors.New("`code` is missing: the Python code to run, as a string")
-	}
-	return req, nil
+	return given, nil
 }
 
 func (r *Request) set(name string, value json.RawMessage) error {
@@ -147,13 +170,4 @@ func kindOf(value json.RawMessage) string {
 	default:
 		return "the number " + string(value[:min(len(value), 32)])
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

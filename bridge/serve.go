@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,8 +25,7 @@ const (
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	input := &drainingReader{Reader: in, drain: func() { b.drain(ctx) }}
-	err := b.server(ctx).Run(ctx, &mcp.IOTransport{Reader: input, Writer: unclosed{out}})
+	err := b.server(ctx).Run(ctx, stdio{in: in, out: out, drain: func() { b.drain(ctx) }})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -165,28 +163,3 @@ func tokensOf(name string) int {
 	}
 	return count
 }
-
-// drainingReader holds the end of its Reader back until drain has returned: to
-// the SDK the end of the input is the end of every call.
-type drainingReader struct {
-	io.Reader
-
-	drain func()
-	once  sync.Once
-}
-
-func (r *drainingReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err != nil && n == 0 {
-		r.once.Do(r.drain)
-	}
-	return n, err
-}
-
-// Close does nothing: the reader is the caller's.
-func (*drainingReader) Close() error { return nil }
-
-// unclosed is a writer that is not ours to close.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }

@@ -17,7 +17,9 @@ func (r *root) runCommand() *cobra.Command {
 				return err
 			}
 			defer a.close(r.logger())
-			return a.bridge.Serve(cmd.Context(), r.io.In, r.io.Out)
+			in, restore := pollable(r.io.In)
+			defer restore()
+			return a.bridge.Serve(cmd.Context(), in, r.io.Out)
 		},
 	}
 	r.settings.addSandbox(cmd.Flags())
