@@ -21,12 +21,11 @@ const maxReason = 500
 // a time.
 type session struct {
 	bridge  *Bridge
-	turn    chan struct{} // holds a token while a cell runs
-	waiting chan struct{} // a token for each call that waits for its turn
-	reading chan struct{} // holds a token while out[n] is answered
-	life    context.Context
-	end     context.CancelFunc // ends life: interrupts whatever runs
-	wg      sync.WaitGroup     // the turns
+	turn    chan struct{}  // holds a token while a cell runs
+	waiting chan struct{}  // a token for each call that waits for its turn
+	reading chan struct{}  // holds a token while out[n] is answered
+	closing chan struct{}  // closed by close
+	wg      sync.WaitGroup // the turns
 
 	mu      sync.Mutex
 	closed  bool
@@ -53,14 +52,12 @@ type execution struct {
 }
 
 func newSession(b *Bridge) *session {
-	life, end := context.WithCancel(context.Background()) //nolint:forbidigo // a session outlives the call that opens it; close ends it
 	return &session{
 		bridge:  b,
 		turn:    make(chan struct{}, 1),
 		waiting: make(chan struct{}, b.opts.MaxWaiting),
 		reading: make(chan struct{}, 1),
-		life:    life,
-		end:     end,
+		closing: make(chan struct{}),
 	}
 }
 
@@ -142,7 +139,7 @@ func (s *session) enter(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("cancelled while waiting for the session: %w", context.Cause(ctx))
-	case <-s.life.Done():
+	case <-s.closing:
 		return errClosing
 	}
 }
@@ -230,7 +227,7 @@ func (s *session) await(ctx context.Context, e *execution, k *kernel) Result {
 			}
 			k.interrupt(e.cell)
 			cancelled = nil
-		case <-s.life.Done():
+		case <-s.closing:
 			s.leave(e)
 			return failure(errClosing)
 		}
@@ -276,7 +273,13 @@ func (s *session) ensureKernel(ctx context.Context) (*kernel, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(s.life, stop)()
+	go func() {
+		select {
+		case <-s.closing:
+			stop()
+		case <-ctx.Done(): // the start is over
+		}
+	}()
 	k, err := startKernel(ctx, kernelOptions{
 		engine:   s.bridge.opts.Engine,
 		image:    s.bridge.opts.Image,
@@ -370,10 +373,12 @@ func (s *session) readOutput(ctx context.Context, params json.RawMessage) (json.
 // close ends what runs, removes the sandbox and waits for both.
 func (s *session) close() {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
 	running := s.kernel
 	s.mu.Unlock()
-	s.end()
 	if running != nil {
 		running.close()
 	}

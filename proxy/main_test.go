@@ -151,5 +151,5 @@ func runHelper() {
 		}
 	}
 	fmt.Println("ready")
-	select {}
+	time.Sleep(time.Hour) // select {} is a deadlock to a runtime with nothing else to do
 }

@@ -34,9 +34,12 @@ type options struct {
 }
 
 // cells are what a model writes to answer: which customers spent most?
-var cells = []struct{ why, code string }{
+var cells = []struct {
+	why, code string
+	fails     bool // as it should
+}{
 	{"It looks for tools. No definition of any of them was loaded.", `
-tools.search("read a file", limit=2) + tools.search("add numbers", limit=1)`},
+tools.search("read a file", limit=2) + tools.search("add numbers", limit=1)`, false},
 	{"It calls two servers and joins what they return. The files stay in the sandbox.", `
 import json
 orders    = json.loads(tools.filesystem.read_text_file(path="DATA/orders.json").content)
@@ -50,11 +53,11 @@ for order in orders:
 top = sorted(spent.items(), key=lambda item: -item[1])[:3]
 for name, amount in top:
     print(f"{name:8} {amount:>7.2f}")
-print(tools.everything.get_sum(a=top[0][1], b=top[1][1]))`},
+print(tools.everything.get_sum(a=top[0][1], b=top[1][1]))`, false},
 	{"Variables are still there. The network is not.", `
 import socket
 print(len(orders), "orders in memory")
-socket.socket(socket.AF_INET)`},
+socket.socket(socket.AF_INET)`, true},
 }
 
 func run(ctx context.Context, out io.Writer, opts options) error {

@@ -88,6 +88,9 @@ func converse(ctx context.Context, out io.Writer, bridge *mcp.ClientSession, dir
 				text += block.Text
 			}
 		}
+		if result.IsError != cell.fails {
+			return fmt.Errorf("the cell did not go as it should: %s", text)
+		}
 		fmt.Fprintln(out)
 		quote(out, "  sees  ◂ ", "          ", text)
 		fmt.Fprintf(out, "          (%d tokens, %s)\n", count(text), time.Since(start).Round(time.Millisecond))

@@ -1,8 +1,10 @@
 """Tracebacks for a reader who knows only the cells: the user's own lines."""
 
+import os
 import traceback
 
 _USER_FILES = ("<cell ", "/workspace/", "/tmp/", "/mnt/")
+_OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + "/"
 _MAX_CHARS = 12_000
 
 
@@ -32,9 +34,13 @@ def _trim(tree):
         if node is None or id(node) in seen:
             continue
         seen.add(id(node))
-        frames = [f for f in node.stack or () if f.filename.startswith(_USER_FILES)]
+        frames = [f for f in node.stack or () if _is_users(f.filename)]
         node.stack = traceback.StackSummary.from_list(frames) if frames else None
         todo += [node.__cause__, node.__context__, *(getattr(node, "exceptions", None) or ())]
+
+
+def _is_users(filename):
+    return filename.startswith(_USER_FILES) and not filename.startswith(_OWN_FILES)
 
 
 def _cut(text, limit):

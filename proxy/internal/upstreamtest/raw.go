@@ -54,7 +54,7 @@ func runRaw(mode string) error {
 		r.handle(req)
 	}
 	if mode == Stubborn {
-		select {}
+		time.Sleep(time.Hour) // select {} is a deadlock to a runtime with nothing else to do
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (r *raw) handle(req request) {
 	case req.Method == "tools/list" && r.mode != Toolless:
 		r.reply(req, r.list(req.Params.Cursor))
 		if r.mode == Deaf {
-			select {}
+			time.Sleep(time.Hour) // select {} is a deadlock to a runtime with nothing else to do
 		}
 	case req.Method == "tools/call":
 		r.call(req)

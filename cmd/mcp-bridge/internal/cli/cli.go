@@ -47,7 +47,7 @@ func Main(ctx context.Context, args []string, stdio IO) int {
 	ctx, stop := signal.NotifyContext(ctx, signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := newRoot(stdio).execute(ctx, args)
+	err := newRoot(stdio).execute(ctx, args) //nolint:contextcheck // cobra hands ctx to the commands
 	if err == nil {
 		return exitOK
 	}

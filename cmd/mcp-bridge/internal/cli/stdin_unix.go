@@ -27,5 +27,5 @@ func pollable(in io.Reader) (_ io.Reader, restore func()) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return in, restore
 	}
-	return os.NewFile(uintptr(fd), file.Name()), func() { _ = syscall.SetNonblock(fd, false) } //nolint:gosec // a descriptor fits
+	return os.NewFile(uintptr(fd), file.Name()), func() { _ = syscall.SetNonblock(fd, false) }
 }
