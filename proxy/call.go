@@ -77,10 +77,16 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 		return nil, u.broken(ctx, s, name, false, errNotSent)
 	}
 	ctx, result := withSink(ctx, "tools/call", `{"content":[]}`)
+	result.share = shareOf(ctx)
 	_, err = s.mcp.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
 	switch out := s.gate.finish(result); {
 	case out.raw != nil:
 		return out.raw, nil
+	case errors.Is(out.refusal, errUnread) && ctx.Err() != nil:
+		return nil, doneError(ctx, u.tool(name))
+	case errors.Is(out.refusal, errUnread):
+		return nil, errorf(Busy, "it took effect; make fewer calls with large results at a time",
+			"the result of %s was dropped: others of up to %d MiB are waiting to be read", u.tool(name), maxUnread>>20)
 	case out.refusal != nil:
 		return nil, u.refused(name, out.refusal)
 	case ctx.Err() != nil:

@@ -17,7 +17,8 @@ import (
 const codeServerError = -32000
 
 // A Handler answers one request of a sandbox. It must check params, which may
-// be anything, and return valid JSON. An error that is an *[Error] reaches the
+// be anything, and return valid JSON, soon: few run at a time, since each has to
+// have room for a result as large as a frame. An error that is an *[Error] reaches the
 // sandbox as it is; of any other the sandbox learns nothing but that it failed.
 type Handler func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 
@@ -25,7 +26,6 @@ type Handler func(ctx context.Context, params json.RawMessage) (json.RawMessage,
 const (
 	maxAccepted      = 1024
 	maxAcceptedBytes = 128 << 20 // of parameters
-	maxUnsentBytes   = 1 << 30   // of results that the sandbox has yet to read
 )
 
 // ServeCallbacks answers the requests of one sandbox until the connection ends
@@ -51,10 +51,13 @@ func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[s
 		proxy:    p,
 		conn:     conn,
 		extra:    extra,
+		account:  p.unread.account(),
 		slots:    make(chan struct{}, p.opts.MaxInFlight),
+		sending:  make(chan struct{}, 1),
 		inFlight: make(map[int64]context.CancelFunc),
 	}
 	served, end := context.WithCancel(ctx)
+	c.ended = served.Done()
 	err := c.serve(served)
 	end()
 	if !errors.Is(err, wire.ErrResynced) {
@@ -78,13 +81,15 @@ type callbacks struct {
 	conn  *wire.Conn
 	extra map[string]Handler
 
-	slots   chan struct{}  // holds a token for every request being answered, until that is sent
-	running sync.WaitGroup // these, and those that wait for a slot
+	account *account
+	slots   chan struct{}   // holds a token for every request being answered, until that is sent
+	sending chan struct{}   // holds a token while somebody sends
+	ended   <-chan struct{} // closed when nobody waits for answers any more
+	running sync.WaitGroup  // these, and those that wait for a slot
 
 	mu       sync.Mutex
 	inFlight map[int64]context.CancelFunc // of the same, by id
 	bytes    int                          // of their parameters
-	unsent   int                          // bytes of results on their way
 }
 
 func (c *callbacks) serve(ctx context.Context) error {
@@ -147,34 +152,39 @@ func (c *callbacks) accept(req *wire.Message, cancel context.CancelFunc) (bool, 
 // answerInTurn answers req once it has a slot, and keeps the slot until the
 // sandbox has read the answer: who does not read does not get more to read.
 func (c *callbacks) answerInTurn(ctx context.Context, req *wire.Message) {
-	var resp *wire.Message
+	resp := &wire.Message{ID: req.ID, Error: wireError(errorf(Closed, "", "the call was cancelled before it began"))}
+	room := &share{account: c.account, done: ctx.Done()}
+	defer room.release()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
-		resp = c.answer(ctx, req)
+		if room.resize(ctx, smallResult) == nil && !c.over() { // not if cancelled meanwhile
+			resp = c.answer(context.WithValue(ctx, shareKey{}, room), req)
+		}
 	case <-ctx.Done():
-		resp = &wire.Message{ID: req.ID, Error: wireError(errorf(Closed, "", "the call was cancelled before it began"))}
 	}
-	c.finish(req, resp)
+	c.finish(req)
 	c.send(resp)
-	c.mu.Lock()
-	c.unsent -= len(resp.Result)
-	c.mu.Unlock()
 }
 
-// finish takes req from the books and enters its result, unless too much waits
-// to be read already.
-func (c *callbacks) finish(req, resp *wire.Message) {
+// finish takes req from the books.
+func (c *callbacks) finish(req *wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.inFlight, req.ID)
 	c.bytes -= len(req.Params)
-	if c.unsent+len(resp.Result) > maxUnsentBytes {
-		resp.Result = nil
-		resp.Error = wireError(errorf(Busy, "read the results of other calls first",
-			"results of over %d MiB are waiting to be read", maxUnsentBytes>>20))
+}
+
+// produce calls f, which makes a result at once, when there is room for any.
+func (c *callbacks) produce(ctx context.Context, f func() (json.RawMessage, error)) (json.RawMessage, error) {
+	room := shareOf(ctx)
+	room.try(0) // who waits for much must not keep a little from the others
+	if room.resize(ctx, wire.MaxFrame) != nil || c.over() {
+		return nil, doneError(ctx, "the request")
 	}
-	c.unsent += len(resp.Result)
+	result, err := f()
+	room.try(min(len(result), wire.MaxFrame))
+	return result, err
 }
 
 // cancel handles the notification of that name; one for a request that is
@@ -194,7 +204,28 @@ func (c *callbacks) cancel(params json.RawMessage) {
 	}
 }
 
+// over reports whether serving has ended. The contexts of requests learn of it
+// one after the other; this is before all of them.
+func (c *callbacks) over() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// send sends an answer, unless nobody waits for any more.
 func (c *callbacks) send(resp *wire.Message) {
+	select {
+	case <-c.ended:
+		return
+	case c.sending <- struct{}{}:
+		defer func() { <-c.sending }()
+	}
+	if c.over() { // both may have been so
+		return
+	}
 	err := c.conn.Send(resp)
 	if errors.Is(err, wire.ErrTooLarge) {
 		err = c.conn.Send(&wire.Message{ID: resp.ID, Error: wireError(errorf(ServerFailed, "ask for less",
@@ -267,7 +298,17 @@ func (c *callbacks) handler(method string) Handler {
 	case "servers/list":
 		return c.serversList
 	}
-	return c.extra[method]
+	handler := c.extra[method]
+	if handler == nil {
+		return nil
+	}
+	return func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+		return c.produce(ctx, func() (json.RawMessage, error) { return handler(ctx, params) })
+	}
+}
+
+func (c *callbacks) marshal(ctx context.Context, v any) (json.RawMessage, error) {
+	return c.produce(ctx, func() (json.RawMessage, error) { return json.Marshal(v) })
 }
 
 func (c *callbacks) toolsCall(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
@@ -295,7 +336,7 @@ func (c *callbacks) toolsSearch(ctx context.Context, params json.RawMessage) (js
 		return nil, err
 	}
 	found.Hits = nonNil(found.Hits)
-	return json.Marshal(found)
+	return c.marshal(ctx, found)
 }
 
 func (c *callbacks) toolsList(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
@@ -309,11 +350,11 @@ func (c *callbacks) toolsList(ctx context.Context, params json.RawMessage) (json
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string][]discovery.ToolDoc{"tools": nonNil(tools)})
+	return c.marshal(ctx, map[string][]discovery.ToolDoc{"tools": nonNil(tools)})
 }
 
-func (c *callbacks) serversList(context.Context, json.RawMessage) (json.RawMessage, error) {
-	return json.Marshal(map[string][]ServerInfo{"servers": c.proxy.Servers()})
+func (c *callbacks) serversList(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+	return c.marshal(ctx, map[string][]ServerInfo{"servers": c.proxy.Servers()})
 }
 
 // nonNil makes an empty list out of none, for JSON.

@@ -200,35 +200,32 @@ func waitHandler(block <-chan struct{}, running, most *atomic.Int64) map[string]
 // More requests than MaxInFlight wait; nothing is lost, and cancel still works.
 func TestCallbacksWaitForTheirTurn(t *testing.T) {
 	const limit, requests = 4, 20
-	var running, most atomic.Int64
-	block := make(chan struct{})
-	s := serve(t, newProxyWith(t, proxy.Options{MaxInFlight: limit}), waitHandler(block, &running, &most))
-	for id := range int64(requests) {
-		s.send(id+1, "wait", "")
+	p := newProxyWith(t, proxy.Options{MaxInFlight: limit}, upstreamtest.Good)
+	call(t, p, "good", "echo", `{"text":"warm"}`)
+	s := serve(t, p, nil)
+	sleep := func(id int64, ms int) {
+		s.send(id, "tools/call", fmt.Sprintf(`{"server":"good","tool":"sleep","arguments":{"ms":%d}}`, ms))
 	}
-	eventually(t, "all slots are taken", func() bool { return running.Load() == limit })
-	answered := map[int64]bool{}
+	for id := range int64(requests / 2) {
+		sleep(id+1, 60_000)
+	}
+	eventually(t, "all slots are taken", func() bool { return stats(t, p).Running == limit })
+	for id := range int64(requests / 2) {
+		sleep(requests/2+id+1, 1)
+	}
+	if most := stats(t, p).Most; most != limit {
+		t.Errorf("%d ran at a time, want %d", most, limit)
+	}
 	for id := range int64(requests / 2) { // some of them run, the others wait
 		s.send(0, "cancel", fmt.Sprintf(`{"id":%d}`, id+1))
 	}
-	for len(answered) < requests/2 {
-		answered[s.receive().ID] = true
-	}
-	for id := range int64(requests / 2) {
-		if !answered[id+1] {
-			t.Errorf("request %d was not answered when it was cancelled", id+1)
-		}
-	}
-	close(block)
+	answered := map[int64]bool{}
 	for len(answered) < requests {
 		msg := s.receive()
-		if string(msg.Result) != "1" {
+		if (msg.Error != nil) != (msg.ID <= requests/2) || answered[msg.ID] {
 			t.Errorf("got %+v", msg)
 		}
 		answered[msg.ID] = true
-	}
-	if most.Load() != limit {
-		t.Errorf("%d ran at a time, want %d", most.Load(), limit)
 	}
 }
 
@@ -280,6 +277,98 @@ func TestCallbacksUnreadResults(t *testing.T) {
 		if msg := s.receive(); len(msg.Result) != len(large) {
 			t.Errorf("got %d bytes, %v", len(msg.Result), msg.Error)
 		}
+	}
+}
+
+// What a connection may have unread is bounded in bytes, also when a server
+// makes the results, many at a time. Who reads gets everything.
+func TestCallbacksUnreadBytes(t *testing.T) {
+	const size, each, calls = 1 << 20, 4 << 20, 8
+	p := newProxy(t, upstreamtest.Good)
+	p.LimitUnread(16<<20, each)
+	call(t, p, "good", "echo", `{"text":"warm"}`)
+	s := serve(t, p, nil)
+	for _, reads := range []bool{false, true} {
+		for id := range int64(calls) {
+			s.send(id+1, "tools/call", fmt.Sprintf(`{"server":"good","tool":"big","arguments":{"bytes":%d}}`, size))
+		}
+		if !reads {
+			time.Sleep(4 * time.Second)
+		}
+		kept := 0
+		for range calls {
+			msg := s.receive()
+			switch {
+			case len(msg.Result) >= size:
+				kept++
+			case msg.Error == nil || !strings.Contains(string(msg.Error.Data), "busy"):
+				t.Errorf("got %s, %v", msg.Result, msg.Error)
+			}
+		}
+		if reads && kept != calls || !reads && (kept < 1 || kept*size > each) {
+			t.Errorf("%d results of %d were kept (the sandbox reads: %v)", kept, calls, reads)
+		}
+	}
+}
+
+// The results of the bridge's own handlers are not even made without room.
+func TestCallbacksUnreadBytesOfHandlers(t *testing.T) {
+	var made atomic.Int64
+	large := json.RawMessage(`"` + strings.Repeat("x", 30<<20) + `"`)
+	s := serve(t, newProxy(t), map[string]proxy.Handler{"large": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		made.Add(1)
+		return large, nil
+	}})
+	const requests = 10
+	for id := range int64(requests) {
+		s.send(id+1, "large", "")
+	}
+	time.Sleep(500 * time.Millisecond)
+	if got := made.Load(); got < 1 || got > 4 {
+		t.Errorf("%d results were made for a sandbox that has read none", got)
+	}
+	_ = s.Close()
+	if err := <-s.done; err != nil {
+		t.Errorf("ServeCallbacks returned %v", err)
+	}
+}
+
+// The end is prompt whatever waits: no request begins after it, and nothing is
+// sent to a REPL that is lost.
+func TestCallbacksEndWithManyWaiting(t *testing.T) {
+	var began atomic.Int64
+	host, guest := net.Pipe()
+	hostConn, guestConn := wire.NewConn(host), wire.NewConn(guest)
+	t.Cleanup(func() { _ = guestConn.Close() })
+	done := make(chan error, 1)
+	go func() {
+		done <- newProxyWith(t, proxy.Options{MaxInFlight: 1}).ServeCallbacks(t.Context(), hostConn, map[string]proxy.Handler{
+			"wait": func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+				began.Add(1)
+				<-ctx.Done()
+				return json.RawMessage("1"), nil
+			},
+		})
+	}()
+	for id := range int64(1000) {
+		if err := guestConn.Send(&wire.Message{ID: id + 1, Method: "wait"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hostConn.ExpectMarker([]byte("marker"))
+	if _, err := guest.Write([]byte("marker")); err != nil { // and nobody reads
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if !errors.Is(err, wire.ErrResynced) {
+			t.Errorf("ServeCallbacks returned %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("ServeCallbacks goes on")
+	}
+	if got := began.Load(); got != 1 {
+		t.Errorf("%d requests began, want 1", got)
 	}
 }
 

@@ -22,6 +22,9 @@ const (
 	maxForgotten      = 4096    // calls nobody waits for whose answers may come still
 )
 
+// errUnread is the answer to a call for whose result there is no room.
+var errUnread = errors.New("results are waiting to be read")
+
 // A gate is the connection that go-sdk sees of a server. It hands results to
 // whoever asked, as the bytes the server sent, and holds back what go-sdk would
 // not bound by itself.
@@ -73,6 +76,7 @@ func (g *gate) open() {
 type sink struct {
 	method string // of the requests it is for
 	stub   string // the result that go-sdk gets instead
+	share  *share // room for the result; nil if that need not be asked
 
 	ids     []jsonrpc.ID
 	outcome outcome
@@ -176,15 +180,20 @@ func (g *gate) next(ctx context.Context) (jsonrpc.Message, error) {
 // counts as unasked.
 func (g *gate) take(resp *jsonrpc.Response) error {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	s, ok := g.asked[resp.ID]
+	delete(g.asked, resp.ID)
+	g.mu.Unlock()
 	if !ok {
 		return g.unasked.Count(len(resp.Result))
 	}
-	delete(g.asked, resp.ID)
 	if s == nil {
 		return nil
 	}
+	if !s.share.grow(len(resp.Result)) {
+		resp.Result, resp.Error = nil, errUnread
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if s.method == "tools/list" && errors.Is(resp.Error, stdio.ErrTooDeep) {
 		resp.Error = nil // it is taken apart, and one tool must not cost the others
 	}

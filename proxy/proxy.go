@@ -61,6 +61,8 @@ type Proxy struct {
 	names map[string]*upstream // by name and by identifier
 	index indexCache
 
+	unread *budget // for the results that sandboxes have yet to read
+
 	listers chan struct{} // holds a token for every server being listed for a search
 
 	mu      sync.Mutex
@@ -78,6 +80,7 @@ func New(opts Options) *Proxy {
 		names:   make(map[string]*upstream, 2*len(opts.Servers)),
 		listers: make(chan struct{}, opts.ListConcurrency),
 		closing: make(chan struct{}),
+		unread:  newBudget(maxAllUnread, maxUnread),
 	}
 	for _, server := range opts.Servers {
 		if p.names[server.Name] != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrFlood: the server sends more that nobody asked for than it may.
+// ErrFlood says that the server sends more that nobody asked for than it may.
 var ErrFlood = errors.New("it sent a flood of output that nobody asked for")
 
 // What a server may send unasked: so much at once, and so much a second.
