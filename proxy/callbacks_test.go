@@ -293,7 +293,8 @@ func TestCallbacksUnreadBytes(t *testing.T) {
 			s.send(id+1, "tools/call", fmt.Sprintf(`{"server":"good","tool":"big","arguments":{"bytes":%d}}`, size))
 		}
 		if !reads {
-			time.Sleep(4 * time.Second)
+			eventually(t, "all are called", func() bool { return stats(t, p).Big == calls })
+			eventually(t, "all are answered", func() bool { return p.Unanswered("good") == 0 })
 		}
 		kept := 0
 		for range calls {

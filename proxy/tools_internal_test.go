@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,9 @@ import (
 func TestOnChangeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		changed, lists := make(chan struct{}, 1), 0
-		go onChange(ctx, changed, func() { lists++ })
+		changed := make(chan struct{}, 1)
+		var lists atomic.Int64
+		go onChange(ctx, changed, func() { lists.Add(1) })
 		announce := func(d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				select {
@@ -22,13 +24,12 @@ func TestOnChangeBacksOff(t *testing.T) {
 				}
 			}
 		}
-		want := func(when string, least, most int) {
+		want := func(when string, least, most int64) {
 			t.Helper()
 			synctest.Wait()
-			if lists < least || lists > most {
-				t.Errorf("%s: %d listings, want %d to %d", when, lists, least, most)
+			if got := lists.Swap(0); got < least || got > most {
+				t.Errorf("%s: %d listings, want %d to %d", when, got, least, most)
 			}
-			lists = 0
 		}
 		want("at first", 1, 1)
 		announce(5 * time.Millisecond)
@@ -39,7 +40,7 @@ func TestOnChangeBacksOff(t *testing.T) {
 		announce(time.Minute)
 		want("in another", 5, 7)
 		time.Sleep(3 * maxChangeDelay)
-		lists = 0
+		want("in a quiet time", 0, 2)
 		announce(5 * time.Millisecond)
 		time.Sleep(changeDelay)
 		want("after a quiet time", 1, 1)

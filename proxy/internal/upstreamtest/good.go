@@ -18,6 +18,7 @@ type counters struct {
 	Running   atomic.Int64
 	Most      atomic.Int64 // of Running, ever
 	Cancelled atomic.Int64
+	Big       atomic.Int64 // calls of big
 }
 
 // Stats is the structured content of the tool stats.
@@ -26,6 +27,7 @@ type Stats struct {
 	Most      int64 `json:"most"`      // calls of sleep that ran at one time
 	Running   int64 `json:"running"`   // that run now
 	Cancelled int64 `json:"cancelled"` // that were cancelled
+	Big       int64 `json:"big"`       // calls of big
 }
 
 func (c *counters) enter() {
@@ -85,6 +87,7 @@ func newGood() *mcp.Server {
 		}
 	})
 	add(server, "big", "Returns much", func(_ context.Context, a bigArgs) (*mcp.CallToolResult, error) {
+		defer c.Big.Add(1)
 		return text(strings.Repeat("0123456789abcdef", a.Bytes/16)), nil
 	})
 	add(server, "fail", "Fails", func(context.Context, none) (*mcp.CallToolResult, error) {
@@ -96,7 +99,7 @@ func newGood() *mcp.Server {
 		return nil, nil
 	})
 	add(server, "stats", "Counts", func(context.Context, none) (*mcp.CallToolResult, error) {
-		return structured(Stats{os.Getpid(), c.Most.Load(), c.Running.Load(), c.Cancelled.Load()})
+		return structured(Stats{os.Getpid(), c.Most.Load(), c.Running.Load(), c.Cancelled.Load(), c.Big.Load()})
 	})
 	add(server, "environment", "The environment and the working directory", func(context.Context, none) (*mcp.CallToolResult, error) {
 		dir, _ := os.Getwd()
