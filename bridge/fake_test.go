@@ -20,6 +20,7 @@ import (
 
 // An engine makes sandboxes whose program is a script in Go.
 type engine struct {
+	exit   runtime.Exit    // of every sandbox
 	script func(k *kernel) // of each sandbox; nil means (*kernel).serve
 	start  func(ctx context.Context, spec runtime.Spec) error
 
@@ -41,7 +42,7 @@ func (e *engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 			return nil, err
 		}
 	}
-	b := &box{gone: make(chan struct{}), ended: make(chan struct{})}
+	b := &box{gone: make(chan struct{}), ended: make(chan struct{}), exit: e.exit}
 	k := &kernel{box: b, inflight: map[int]*cell{}}
 	var control, callback net.Conn
 	b.control, control = net.Pipe()
@@ -85,6 +86,7 @@ type box struct {
 	program           func()        // ends it
 	gone              chan struct{} // closed when it is to end
 	ended             chan struct{} // closed when it has
+	exit              runtime.Exit
 
 	mu     sync.Mutex
 	closed bool
@@ -97,7 +99,7 @@ func (b *box) Callback() net.Conn { return b.callback }
 func (b *box) Wait(ctx context.Context) (runtime.Exit, error) {
 	select {
 	case <-b.ended:
-		return runtime.Exit{Code: 137}, nil
+		return b.exit, nil
 	case <-ctx.Done():
 		return runtime.Exit{}, ctx.Err()
 	}

@@ -23,7 +23,7 @@ import (
 const (
 	helloTimeout = 10 * time.Second // from the connection to the kernel's first word
 	readyTimeout = 20 * time.Second // from a lost REPL to a new one
-	exitTimeout  = 2 * time.Second  // to learn how a dead sandbox ended
+	exitTimeout  = time.Second      // to learn how a dead sandbox ended
 	// overtime is how long past the deadline and the grace a cell's end may
 	// come. The supervisor enforces both; if it cannot, the sandbox is killed.
 	overtime = 10 * time.Second
@@ -36,6 +36,7 @@ type kernel struct {
 	control *wire.Conn
 	calls   *wire.Conn
 	log     *slog.Logger
+	memory  int64               // the sandbox's limit in bytes
 	output  func(text string)   // these two are called by the one goroutine
 	lost    func(reason string) // that reads control; lost if no outcome tells it
 
@@ -131,6 +132,7 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		control: wire.NewConn(box.Control()),
 		calls:   wire.NewConn(box.Callback()),
 		log:     opts.log.With("sandbox_id", box.ID()),
+		memory:  opts.limits.MemoryBytes,
 		output:  opts.output,
 		lost:    opts.lost,
 		dead:    make(chan struct{}),
@@ -255,10 +257,29 @@ func (k *kernel) readControl() {
 		if err == nil {
 			err = k.handle(m)
 		}
+		if errors.Is(err, io.EOF) {
+			err = k.ending()
+		}
 		if err != nil {
 			k.fail(err)
 			return
 		}
+	}
+}
+
+// ending says how a sandbox that hung up has ended.
+func (k *kernel) ending() error {
+	ctx, cancel := context.WithTimeout(context.Background(), exitTimeout) //nolint:forbidigo // it outlives every call
+	defer cancel()
+	exit, err := k.box.Wait(ctx)
+	switch {
+	case err != nil:
+		return io.EOF
+	case exit.OOMKilled:
+		return fmt.Errorf("the sandbox ran out of memory, of which it has %d MiB", k.memory>>20)
+	default:
+		k.log.Info("sandbox ended", "exit_code", exit.Code)
+		return io.EOF
 	}
 }
 
@@ -334,7 +355,11 @@ func (k *kernel) resync() error {
 func (k *kernel) serveCalls(ctx context.Context, tools Tools, handlers map[string]proxy.Handler) {
 	for {
 		err := tools.ServeCallbacks(ctx, k.calls, handlers)
-		if err == nil { // closed at its end
+		if err == nil { // closed at its end; if it all ended, readControl knows why
+			select {
+			case <-k.dead:
+			case <-time.After(exitTimeout):
+			}
 			err = io.EOF
 		}
 		if !errors.Is(err, wire.ErrResynced) {
