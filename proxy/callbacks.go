@@ -58,7 +58,17 @@ func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[s
 	}
 	served, end := context.WithCancel(ctx)
 	c.ended = served.Done()
+	// A lost REPL waits for nothing: not until all is read away comes the marker.
+	over := make(chan struct{})
+	c.running.Go(func() {
+		select {
+		case <-conn.Expecting():
+			end()
+		case <-over:
+		}
+	})
 	err := c.serve(served)
+	close(over)
 	end()
 	if !errors.Is(err, wire.ErrResynced) {
 		closeConn()

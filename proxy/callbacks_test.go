@@ -395,6 +395,7 @@ func TestCallbacksResync(t *testing.T) {
 	}
 	eventually(t, "the request runs", func() bool { return running.Load() == 1 })
 	hostConn.ExpectMarker([]byte("marker"))
+	eventually(t, "it is cancelled before the marker comes", func() bool { return running.Load() == 0 })
 	if _, err := guest.Write([]byte("\x00\x00half a framemarker")); err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,23 @@ type resyncReader struct {
 
 	mu     sync.Mutex
 	marker []byte
-	seen   []byte // the end of what was swallowed, shorter than marker
+	lost   chan struct{} // closed while a marker is expected
+	seen   []byte        // the end of what was swallowed, shorter than marker
 }
 
 func (s *resyncReader) expect(marker []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.marker == nil {
+		close(s.lost)
+	}
 	s.marker, s.seen = bytes.Clone(marker), nil
+}
+
+func (s *resyncReader) expecting() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
 }
 
 func (s *resyncReader) Read(p []byte) (int, error) {
@@ -57,7 +67,7 @@ func (s *resyncReader) swallow(data []byte) (swallowed, found bool) {
 	}
 	s.seen = append(s.seen, data...)
 	if bytes.HasSuffix(s.seen, s.marker) { // the supervisor writes nothing after it
-		s.marker, s.seen = nil, nil
+		s.marker, s.seen, s.lost = nil, nil, make(chan struct{})
 		return true, true
 	}
 	keep := min(len(s.seen), len(s.marker)-1)

@@ -41,7 +41,7 @@ type Conn struct {
 
 // NewConn returns a Conn that owns rw.
 func NewConn(rw io.ReadWriteCloser) *Conn {
-	sync := &resyncReader{r: rw}
+	sync := &resyncReader{r: rw, lost: make(chan struct{})}
 	return &Conn{rw: rw, sync: sync, in: newFrameReader(sync)}
 }
 
@@ -80,6 +80,10 @@ func (c *Conn) Receive() (*Message, error) {
 // of bytes that the peer is asked on another way to send, and then return
 // [ErrResynced]. It may be called while Receive blocks.
 func (c *Conn) ExpectMarker(marker []byte) { c.sync.expect(marker) }
+
+// Expecting returns what ExpectMarker closes: from then on to ErrResynced nobody
+// waits for what is sent.
+func (c *Conn) Expecting() <-chan struct{} { return c.sync.expecting() }
 
 // Close closes the stream, which unblocks Send and Receive.
 func (c *Conn) Close() error { return c.rw.Close() }
