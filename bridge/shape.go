@@ -39,7 +39,7 @@ func (s *session) show(e *execution, r *Result) []string {
 		parts = append(parts, fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
 			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing")))
 	default:
-		parts = append(parts, r.addReport(o.Cell, limit)...)
+		parts = append(parts, r.addReport(o.Cell, e.cell, limit)...)
 	}
 	if o.Interrupted != "" {
 		parts = append(parts, interruptText(o))
@@ -50,10 +50,10 @@ func (s *session) show(e *execution, r *Result) []string {
 }
 
 // addReport adds what the REPL says of the cell.
-func (r *Result) addReport(c *report, limit int) []string {
+func (r *Result) addReport(c *report, cell, limit int) []string {
 	var parts []string
 	if c.Value != nil {
-		parts = append(parts, valueText(c.Value, limit))
+		parts = append(parts, valueText(c.Value, fmt.Sprintf("_ and out[%d].value", cell), limit))
 	}
 	parts = append(parts, r.addImages(c.Images)...)
 	switch {
@@ -91,12 +91,12 @@ func (r *Result) addImages(images []imageReport) []string {
 	return parts
 }
 
-func valueText(v *valueReport, limit int) string {
-	text := shorten(v.Text, limit, "_")
+func valueText(v *valueReport, whole string, limit int) string {
+	text := shorten(v.Text, limit, whole)
 	if v.Shape == "" {
 		return text
 	}
-	return fmt.Sprintf("%s\n[cut: %s; the whole is in _]", text, shorten(v.Shape, 500, "_"))
+	return fmt.Sprintf("%s\n[cut: %s; the whole is in %s]", text, shorten(v.Shape, 500, whole), whole)
 }
 
 func interruptText(o outcome) string {

@@ -82,6 +82,9 @@ func TestCommands(t *testing.T) {
 		{"log level", []string{"exec", "--log-level", "debug", "-c", "1"}, "", exitOK, []string{"1\n"}, []string{"level=DEBUG"}},
 		{"odd log level", []string{"exec", "--log-level", "loud", "-c", "1"}, "", exitUsage, nil, []string{"--log-level"}},
 		{"run with an argument", []string{"run", "x"}, "", exitUsage, nil, []string{"unknown command"}},
+		{"exec never yields: nobody could wait on", []string{"exec", "--yield", "1", "-c", "1"}, "", exitUsage, nil, []string{"--yield"}},
+		{"version as a flag", []string{"--version"}, "", exitOK, []string{"mcp-bridge version "}, nil},
+		{"a missing folder", []string{"servers", "list", "--config-dir", "/nonexistent"}, "", exitOK, []string{"special"}, []string{"warning", "/nonexistent"}},
 		{"run of nothing", []string{"run"}, "", exitOK, nil, nil},
 
 		{"search", []string{"tools", "search", "echo"}, "", exitOK, []string{"everything", "everything.echo(message: str)", "Echoes"}, nil},
@@ -97,6 +100,7 @@ func TestCommands(t *testing.T) {
 		{"list of an unknown server", []string{"tools", "list", "specail"}, "", exitFailure, nil, []string{"specail", "special"}},
 		{"describe", []string{"tools", "describe", "special.odd_name"}, "", exitOK, []string{"special.odd_name(class_: str", "keywords as parameters", "Parameters:", "(required)", "(optional)"}, nil},
 		{"describe by its own name", []string{"tools", "describe", "special.odd-name"}, "", exitOK, []string{"special.odd_name("}, nil},
+		{"describe as Python writes it", []string{"tools", "describe", "tools.special.odd_name"}, "", exitOK, []string{"special.odd_name("}, nil},
 		{"describe as JSON", []string{"tools", "describe", "special.same", "--json"}, "", exitOK, []string{`"name": "same"`}, nil},
 		{"describe an unknown tool", []string{"tools", "describe", "special.nothing"}, "", exitFailure, nil, []string{"nothing", "tools list special"}},
 		{"describe an unknown server", []string{"tools", "describe", "nothing.x"}, "", exitUsage, nil, []string{"nothing", "servers list"}},

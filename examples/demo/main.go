@@ -40,7 +40,7 @@ var cells = []struct {
 }{
 	{"It looks for tools. No definition of any of them was loaded.", `
 tools.search("read a file", limit=2) + tools.search("add numbers", limit=1)`, false},
-	{"It calls two servers and joins what they return. The files stay in the sandbox.", `
+	{"It calls two servers and joins what they return. What is in the files stays in the sandbox.", `
 import json
 orders    = json.loads(tools.filesystem.read_text_file(path="DATA/orders.json").content)
 customers = {c["id"]: c["name"] for c in json.loads(tools.filesystem.read_text_file(path="DATA/customers.json").content)}

@@ -56,7 +56,7 @@ func compareDefinitions(ctx context.Context, out io.Writer, bridge *mcp.ClientSe
 		total += n
 		fmt.Fprintf(out, "  %-12s %2d tools  %6d tokens if it were loaded itself\n", name, len(tools), n)
 	}
-	fmt.Fprintf(out, "  %.0f times less, and it stays at %d however many servers there are.\n", float64(total)/float64(cost), cost)
+	fmt.Fprintf(out, "  %.0f times less, and about %d however many servers there are.\n", float64(total)/float64(cost), cost)
 	return nil
 }
 

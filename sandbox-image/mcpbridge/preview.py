@@ -3,6 +3,9 @@
 _OPEN_CLOSE = {list: "[]", tuple: "()", set: "{}", frozenset: "{}", dict: "{}"}
 
 
+_CUT = " …"  # at the end of a text that is not all
+
+
 class _Full(Exception):
     """The bound is reached."""
 
@@ -10,11 +13,16 @@ class _Full(Exception):
 def preview(value, limit):
     """{"text": at most limit characters of repr(value), "shape": set if it was cut}."""
     writer = _Writer(limit)
+    shown = getattr(type(value), "__shown__", None)  # ours, for what says more alone than in a list
     try:
-        writer.value(value)
+        if shown is not None:
+            writer.text(shown(value))
+        else:
+            writer.value(value)
         return {"text": "".join(writer.parts)}
     except (_Full, RecursionError):
-        return {"text": "".join(writer.parts) + " …", "shape": shape(value)}
+        text = "".join(writer.parts)
+        return {"text": text[: max(0, limit - len(_CUT))] + _CUT, "shape": shape(value)}
     except Exception as error:  # it changed while it was read, or its class is odd
         return {"text": f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"}
 

@@ -17,7 +17,7 @@ tools: every tool of every MCP server configured on the host.
   tools.call("github", "create_issue", {…})  by name; tools["github"]["create-issue"] too
 
 Dicts in results allow attributes: issue.title. Images are shown when they are a cell's last value.
-`_` is the last value shown; out[n] is all that cell n printed; `await` works at top level.
+`_` is the last value shown; out[n] is all that cell n printed, out[n].value its last value; `await` works at top level.
 Only what a cell prints, and its last expression, reaches you: filter and join here."""
 
 
@@ -74,8 +74,10 @@ class Toolbox(_Namespace):
         reply = _ask(self._client, "servers/list", {})
         return Listing(ServerInfo(s) for s in reply["servers"])
 
-    def call(self, server, tool, arguments=None):
-        """Call a tool by the names of its server and itself."""
+    def call(self, server, tool=None, arguments=None):
+        """Call a tool by the names of its server and itself, or by "server.tool"."""
+        if not isinstance(tool, str) and "." in server:
+            (server, tool), arguments = server.split(".", 1), tool if arguments is None else arguments
         if not isinstance(arguments, dict) and arguments is not None:
             raise TypeError(f"arguments is a dict of names to values, not {type(arguments).__name__}")
         return call_tool(self._client, server, tool, arguments or {})
@@ -150,13 +152,26 @@ class Server(_Namespace):
         return tool
 
     def __dir__(self):
-        return [tool.ident for tool in self]
+        try:
+            return [tool.ident for tool in self]
+        except ToolError:
+            return []
 
     def __len__(self):
         return sum(1 for _ in self)  # list() would ask for the length
 
     def __repr__(self):
-        return Server._help(self)
+        info = _own(self, "_info")
+        try:
+            return f"<server {info.name}, {len(self)} tools: help(tools.{info.ident}) lists them>"
+        except ToolError as error:
+            return f"<server {info.name}: {error}>"
+
+    def __shown__(self):
+        try:
+            return Server._help(self)
+        except ToolError:
+            return repr(self)
 
     def _help(self):
         info = _own(self, "_info")
@@ -340,7 +355,7 @@ def _call_params(server, tool, arguments):
 
 
 def _tool_error(error, server, tool):
-    text = f"{error} {error.hint}".strip() if error.hint else str(error)
+    text = f"{error}\nHint: {error.hint}" if error.hint else str(error)
     return ToolError(text, server, tool)
 
 

@@ -302,7 +302,7 @@ class Callbacks(KernelTest):
 
     def test_errors_of_the_host(self):
         error = self.error("tools.call('demo', 'nope', {})")
-        self.assertEqual((error["type"], error["message"]), ("ToolError", "no tool 'nope' here. Try another."))
+        self.assertEqual((error["type"], error["message"]), ("ToolError", "no tool 'nope' here.\nHint: Try another."))
         code = "try: tools.call('demo', 'nope')\nexcept ToolError as e: print(e.server, e.tool, e.result, e.__cause__)"
         self.assertEqual(self.printed(code), "demo nope None None\n")
 

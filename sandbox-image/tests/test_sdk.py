@@ -66,6 +66,8 @@ class Tools(KernelTest):
             "tools.demo.any(what=1, ever=2)": {"what": 1, "ever": 2},
             "tools.call('demo', 'any')": {},
             "tools.call('demo', 'any', {'x': [1]})": {"x": [1]},
+            "tools.call('demo.any', {'x': [1]})": {"x": [1]},
+            "tools.call('demo.any')": {},
             "tools.search('add')[0](1, 2)": {"a": 1, "b": 2},
         }.items():
             with self.subTest(call):
@@ -146,7 +148,7 @@ class Tools(KernelTest):
         self.assertEqual(self.value("dir(tools.demo)"), "['any', 'get_sum', 'self_test']")
         self.assertEqual(self.value("[t.name for t in tools.demo]"), "['get-sum', 'self-test', 'any']")
         self.assertEqual(self.value("len(tools.demo)"), "3")
-        self.assertEqual(self.value("[repr(s).split(':')[0] for s in tools]"), "['server demo', 'server odd-name']")
+        self.assertEqual(self.value("[repr(s).split(':')[0] for s in tools]"), "['<server demo, 3 tools', '<server odd-name, 3 tools']")
 
     def test_signature(self):
         self.assertEqual(

@@ -57,6 +57,11 @@ func (r *root) config() *discovery.Config {
 		Executable: executable,
 		AllowSelf:  r.settings.allowSelf,
 	})
+	for _, dir := range r.settings.configDirs {
+		if _, err := os.Stat(dir); err != nil && !strings.HasPrefix(dir, "~") { // one that was asked for, unlike ~/MCPs
+			fmt.Fprintf(r.io.Err, "mcp-bridge: warning: --config-dir: %v\n", err)
+		}
+	}
 	for _, problem := range config.Problems {
 		fmt.Fprintf(r.io.Err, "mcp-bridge: warning: %v\n", problem)
 	}
@@ -102,9 +107,15 @@ type app struct {
 	swept  chan struct{} // closed when leftovers of dead bridges are gone
 }
 
-// open puts an app together; the caller closes it. Nothing is started but the
-// removal of leftovers, in the background, if sweep is set.
-func (r *root) open(ctx context.Context, sweep bool, outputLimit int) (*app, error) {
+// appOptions are what commands want of an app besides the settings.
+type appOptions struct {
+	sweep       bool          // remove, in the background, what dead bridges left
+	outputLimit int           // see bridge.Options
+	yield       time.Duration // see bridge.Options
+}
+
+// open puts an app together; the caller closes it.
+func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	if err := r.settings.validate(); err != nil {
 		return nil, err
 	}
@@ -129,10 +140,10 @@ func (r *root) open(ctx context.Context, sweep bool, outputLimit int) (*app, err
 		Logger:      log,
 		Timeout:     time.Duration(r.settings.timeout),
 		MaxTimeout:  time.Duration(r.settings.maxTimeout),
-		Yield:       time.Duration(r.settings.yield),
-		OutputLimit: outputLimit,
+		Yield:       opts.yield,
+		OutputLimit: opts.outputLimit,
 	})
-	if !sweep {
+	if !opts.sweep {
 		close(a.swept)
 		return a, nil
 	}

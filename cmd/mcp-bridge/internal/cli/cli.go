@@ -129,6 +129,7 @@ func newRoot(stdio IO) *root {
 		Short: "One MCP tool, run_python, in front of all your MCP servers",
 		Long: "mcp-bridge is an MCP server with one tool, run_python. Its code runs in a hardened container\n" +
 			"and reaches the tools of every MCP server defined in ~/MCPs.",
+		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

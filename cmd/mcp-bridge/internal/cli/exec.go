@@ -18,11 +18,15 @@ import (
 // more than a model should.
 const execOutput = 16 << 20
 
+// never is longer than any cell may take: there is no second call that could
+// wait for the rest.
+const never = 48 * time.Hour
+
 func (r *root) execCommand() *cobra.Command {
 	var code string
 	cmd := &cobra.Command{
 		Use:   "exec {-c CODE | FILE | -}",
-		Short: "Run Python in a new sandbox and print what a model would see",
+		Short: "Run Python in a new sandbox and print its output, uncut",
 		Example: "  mcp-bridge exec -c 'tools.search(\"create issue\")'\n" +
 			"  mcp-bridge exec report.py\n" +
 			"  echo 'print(1)' | mcp-bridge exec -",
@@ -72,7 +76,7 @@ func (r *root) exec(ctx context.Context, code string) error {
 	if code == "" {
 		return usageError("", "there is no code to run")
 	}
-	a, err := r.open(ctx, false, execOutput)
+	a, err := r.open(ctx, appOptions{outputLimit: execOutput, yield: never})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 )
 
@@ -12,7 +14,7 @@ func (r *root) runCommand() *cobra.Command {
 			`configuration: {"command": "mcp-bridge", "args": ["run"]}`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := r.open(cmd.Context(), true, 0)
+			a, err := r.open(cmd.Context(), appOptions{sweep: true, yield: time.Duration(r.settings.yield)})
 			if err != nil {
 				return err
 			}
@@ -23,5 +25,6 @@ func (r *root) runCommand() *cobra.Command {
 		},
 	}
 	r.settings.addSandbox(cmd.Flags())
+	r.settings.addRun(cmd.Flags())
 	return cmd
 }

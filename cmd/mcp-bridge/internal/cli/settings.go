@@ -46,7 +46,7 @@ func (s *settings) addCommon(flags *pflag.FlagSet) {
 
 func (s *settings) addSandbox(flags *pflag.FlagSet) {
 	s.memory = 512 << 20
-	s.timeout, s.maxTimeout, s.yield = seconds(30*time.Second), seconds(120*time.Second), seconds(45*time.Second)
+	s.timeout, s.maxTimeout = seconds(30*time.Second), seconds(120*time.Second)
 	flags.StringVar(&s.runtime, "runtime", "auto", "container engine: "+strings.Join(engineNames(), " or ")+", or auto")
 	flags.StringVar(&s.image, "image", defaultImage, "image of the sandbox, with Python 3.10 or newer")
 	flags.Var(&s.memory, "memory", "memory of a sandbox, such as 512m or 2g")
@@ -54,6 +54,10 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.cpus, "cpus", 1, "processors of a sandbox")
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")
+}
+
+func (s *settings) addRun(flags *pflag.FlagSet) {
+	s.yield = seconds(45 * time.Second)
 	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
 }
 

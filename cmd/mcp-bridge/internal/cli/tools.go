@@ -251,6 +251,7 @@ func (r *root) writeResult(result json.RawMessage, raw bool) error {
 // findTool resolves SERVER.TOOL, either by name or by identifier. Names may
 // contain dots, so every split is tried.
 func findTool(ctx context.Context, p *proxy.Proxy, path string) (string, discovery.ToolDoc, error) {
+	path = strings.TrimPrefix(path, "tools.") // as Python writes it
 	known := map[string]string{}
 	for _, info := range p.Servers() {
 		known[info.Ident] = info.Name
