@@ -77,6 +77,10 @@ func (p *Process) watch() {
 		_, _ = io.Copy(p.tail, p.err)
 	})
 	_ = p.cmd.Wait() // how it ended is in cmd.ProcessState
+	select {         // what it said last belongs to how it ended
+	case <-drained:
+	case <-time.After(drainGrace): // a child of its holds standard error
+	}
 	close(p.exited)
 	<-drained
 	close(p.gone)
