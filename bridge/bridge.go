@@ -88,7 +88,6 @@ type Result struct {
 	Text    string
 	Images  []Image
 	IsError bool  // the cell failed, or could not be run
-	Exit    int   // what a process that ran the cell would have exited with
 	Err     error // why no cell was run; nil if one was
 }
 
@@ -155,7 +154,7 @@ func (b *Bridge) Close() {
 }
 
 func failure(err error) Result {
-	return Result{Text: modelText(err), IsError: true, Exit: 1, Err: err}
+	return Result{Text: modelText(err), IsError: true, Err: err}
 }
 
 // modelText is an error in words for the model: no host paths, no secrets. Of

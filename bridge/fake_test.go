@@ -373,7 +373,7 @@ func runs(t *testing.T, b *bridge.Bridge, code, want string) {
 func fails(t *testing.T, b *bridge.Bridge, code string, words ...string) {
 	t.Helper()
 	got := run(t, b, code)
-	if !got.IsError || got.Exit == 0 {
+	if !got.IsError {
 		t.Errorf("%.60s: is no error: %q", code, got.Text)
 	}
 	contains(t, got, words...)

@@ -32,10 +32,10 @@ func (s *session) show(e *execution, r *Result) []string {
 	o := e.outcome
 	switch {
 	case o.err != nil:
-		r.IsError, r.Exit = true, 1
+		r.IsError = true
 		parts = append(parts, fmt.Sprintf("Error: %v. All variables and files are gone; the next call starts a new sandbox.", o.err))
 	case o.Lost != "":
-		r.IsError, r.Exit = true, 1
+		r.IsError = true
 		parts = append(parts, fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
 			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing")))
 	default:
@@ -44,7 +44,6 @@ func (s *session) show(e *execution, r *Result) []string {
 	if o.Interrupted != "" {
 		parts = append(parts, interruptText(o))
 		r.IsError = true
-		r.Exit = max(r.Exit, 1)
 	}
 	return parts
 }
@@ -58,13 +57,13 @@ func (r *Result) addReport(c *report, cell, limit int) []string {
 	parts = append(parts, r.addImages(c.Images)...)
 	switch {
 	case c.Status == "exit" && c.Exit != 0:
-		r.IsError, r.Exit = true, c.Exit
+		r.IsError = true
 		parts = append(parts, fmt.Sprintf("The cell ended with sys.exit(%d). Variables are kept.", c.Exit))
 	case c.Status == "error" && c.Error != nil:
-		r.IsError, r.Exit = true, 1
+		r.IsError = true
 		parts = append(parts, shorten(c.Error.Traceback, limit, "the exception"))
 	case c.Status != "ok" && c.Status != "exit":
-		r.IsError, r.Exit = true, 1
+		r.IsError = true
 		parts = append(parts, "Error: the cell ended in an unknown way.")
 	}
 	return parts
