@@ -9,11 +9,15 @@ import os
 import re
 import select
 import threading
+import time
 
 from . import values, wire
 
 _READ_SIZE = 1 << 18
 _LOOK_AGAIN = 50  # milliseconds
+# Seconds for which the reader looks for an answer before it sleeps. A warm server
+# answers in less, and to sleep and be woken can take as long again.
+_PATIENCE = 0.0005
 
 
 class RemoteError(Exception):
@@ -61,6 +65,7 @@ class Client:
         self._outgoing = bytearray()
         self._waiting = []
         self._reader = threading.Lock()  # held by the thread that waits for the socket
+        self._patience = _PATIENCE if len(os.sched_getaffinity(0)) > 1 else 0
         self._watchers = {}  # event loop -> how many of its tasks wait
 
     def call(self, method, params):
@@ -177,8 +182,10 @@ class Client:
         while not any(call.done for call in calls):
             if self._reader.acquire(blocking=False):
                 try:
+                    until = time.monotonic() + self._patience
                     while not any(call.done for call in calls):
-                        self._poll(select.POLLIN)
+                        if time.monotonic() >= until:
+                            self._poll(select.POLLIN)
                         self._read()
                 finally:
                     self._reader.release()
