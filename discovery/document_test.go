@@ -97,8 +97,8 @@ func TestDocumentFields(t *testing.T) {
 		`"signature":"my_server.create_issue(who: list[dict], state: 'open'|'shut' = None)",` +
 		`"params":[{"name":"who","ident":"who","type":"list[dict]","required":true,"description":"People. Keys: name: str (required), age: int"},` +
 		`{"name":"state","ident":"state","type":"'open'|'shut'","required":false,"description":"the state","enum":["'open'","'shut'"]}],"annotations":{"readOnlyHint":true}},` +
-		`{"name":"create_issue","ident":"create_issue_2","title":"From annotations","signature":"my_server.create_issue_2()","params":[]},` +
-		`{"name":"import","ident":"import_","signature":"my_server.import_()","params":[]}]`
+		`{"name":"create_issue","ident":"create_issue_2","title":"From annotations","signature":"my_server.create_issue_2()","params":[],"open":true},` +
+		`{"name":"import","ident":"import_","signature":"my_server.import_()","params":[],"open":true}]`
 	if text := strings.NewReplacer(`\u003e`, ">", `\u003c`, "<").Replace(string(got)); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
@@ -214,5 +214,25 @@ func TestDocumentKeepsOrderAndNames(t *testing.T) {
 	want := []string{"given.b()", "given._()", "given.a__2J()", "given." + strings.Repeat("x", 100) + "()", "given.b_2()"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A tool whose schema leaves its arguments open can be given some; one that
+// names them is held to the names, so that a misspelt one is found.
+func TestDocumentOpen(t *testing.T) {
+	for schema, want := range map[string]bool{
+		``:                  true,
+		`[]`:                true,
+		`{"type":"object"}`: true,
+		`{"properties":{}}`: true,
+		`{"properties":{},"additionalProperties":false}`:                 false,
+		`{"properties":{"a":{}}}`:                                        false,
+		`{"properties":{"a":{}},"additionalProperties":false}`:           false,
+		`{"properties":{"a":{}},"additionalProperties":true}`:            true,
+		`{"properties":{"a":{}},"additionalProperties":{"type":"null"}}`: true,
+	} {
+		if got := document(t, discovery.Tool{Name: "t", InputSchema: json.RawMessage(schema)}).Open; got != want {
+			t.Errorf("%s: open is %v, want %v", schema, got, want)
+		}
 	}
 }

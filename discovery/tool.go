@@ -22,8 +22,9 @@ type ToolDoc struct {
 	Ident       string          `json:"ident"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
-	Signature   string          `json:"signature"` // server.tool(a: str, b: int = 3) -> dict
-	Params      []Param         `json:"params"`    // required ones first
+	Signature   string          `json:"signature"`      // server.tool(a: str, b: int = 3) -> dict
+	Params      []Param         `json:"params"`         // required ones first
+	Open        bool            `json:"open,omitempty"` // takes arguments beside Params
 	Returns     string          `json:"returns,omitempty"`
 	Annotations json.RawMessage `json:"annotations,omitempty"` // the hints MCP defines that are booleans
 }
@@ -87,8 +88,20 @@ func document(path string, t Tool) ToolDoc {
 			doc.Returns = ""
 		}
 	}
+	doc.Open = !complete || takesMore(schema, doc.Params)
 	doc.Signature = signature(path, doc.Params, doc.Returns, complete || len(t.InputSchema) == 0)
 	return doc
+}
+
+// takesMore reports whether a tool wants arguments its schema does not name: it
+// says so, or names none and does not rule them out. That JSON Schema allows
+// more wherever it is silent is not enough: a misspelt name would go through.
+func takesMore(schema *jsonNode, params []Param) bool {
+	more := schema.get("additionalProperties")
+	if more.is(kindBool) {
+		return more.text == "true"
+	}
+	return more.is(kindObject) || len(params) == 0
 }
 
 // parseSchema returns nil for what is absent, too large or not a JSON object.

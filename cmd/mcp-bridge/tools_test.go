@@ -69,6 +69,7 @@ func TestToolResults(t *testing.T) {
 		{"float", "tools.special.same(value=0.1)['value']", "0.1"},
 		{"nested", "tools.special.same(value={'a': [None, True, {'b': 'ż'}]}).value.a[2].b", "'ż'"},
 		{"key order", "list(tools.special.same(value={'z': 1, 'a': 2}).value)", "['z', 'a']"},
+		{"arguments nobody named", "tools.special.anything(x=1, y=[2])", "{'x': 1, 'y': [2]}"},
 		{"lone surrogate", `tools.special.same(value='\ud800')['value'] in ('\ud800', '\ufffd')`, "True"},
 		{"unusual characters", `v = 'a\0\u2028\x7f🐢'; tools.special.same(value=v)['value'] == v`, "True"},
 		{"positional", "tools.special.same(5)['value']", "5"},

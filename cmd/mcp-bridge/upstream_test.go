@@ -71,6 +71,7 @@ func newUpstream() *mcp.Server {
 	add("same", "Gives back its arguments", `"value":{}`, `"value"`, echo)
 	add("odd-name", "A tool with Python keywords as parameters",
 		`"class":{"type":"string"},"from":{"type":"string"},"max-items":{"type":"integer"}`, `"class"`, echo)
+	add("anything", "Names no parameter and rules none out", ``, ``, echo)
 	add("big", "Gives a long text", `"size":{"type":"integer"}`, `"size"`, func(_ context.Context, args json.RawMessage) *mcp.CallToolResult {
 		return texts(strings.Repeat("0123456789", number(args)/10))
 	})
