@@ -111,7 +111,6 @@ func (b *Bridge) Run(ctx context.Context, req Request) Result {
 	start := time.Now()
 	result, err := s.run(ctx, req)
 	if err != nil {
-		b.log.Warn("cell not run", "session_id", req.Session, "error", err, "hint", runtime.HintOf(err))
 		return failure(err)
 	}
 	b.log.Debug("cell ended", "session_id", req.Session, "is_error", result.IsError,

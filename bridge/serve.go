@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 const (
@@ -70,13 +73,7 @@ func (b *Bridge) server(ctx context.Context) *mcp.Server {
 func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
-	r := func() Result {
-		request, err := parseArguments(req.Params.Arguments)
-		if err != nil {
-			return failure(err)
-		}
-		return b.Run(ctx, request)
-	}()
+	r := b.answer(ctx, req.Params.Arguments)
 	result := &mcp.CallToolResult{IsError: r.IsError}
 	if r.Text != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: r.Text})
@@ -85,6 +82,18 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 		result.Content = append(result.Content, &mcp.ImageContent{MIMEType: image.MIMEType, Data: image.Data})
 	}
 	return result
+}
+
+func (b *Bridge) answer(ctx context.Context, arguments json.RawMessage) Result {
+	request, err := parseArguments(arguments)
+	if err != nil {
+		return failure(err)
+	}
+	r := b.Run(ctx, request)
+	if engineErr, ok := errors.AsType[*runtime.Error](r.Err); ok { // the model is told less than the operator needs
+		b.log.Warn("cell not run", "session_id", request.Session, "error", r.Err, "hint", engineErr.Hint)
+	}
+	return r
 }
 
 const (

@@ -81,14 +81,11 @@ func (r *root) exec(ctx context.Context, code string) error {
 		return err
 	}
 	defer a.close(r.logger())
-	// A missing engine is the operator's to mend: an error here, not a result.
-	if err := a.engine.Check(ctx, r.settings.image); err != nil {
-		return err
-	}
 	result := a.bridge.Run(ctx, bridge.Request{Code: code, Timeout: time.Duration(r.settings.timeout)})
 	for _, image := range result.Images {
 		result.Text += fmt.Sprintf("\n[%s, %d bytes]", image.MIMEType, len(image.Data))
 	}
+	// An unusable engine is the operator's to mend: an error here, not a result.
 	if _, ok := errors.AsType[*runtime.Error](result.Err); ok {
 		return result.Err
 	}
