@@ -44,11 +44,10 @@ type execution struct {
 	done    chan struct{}
 	outcome outcome // set before done is closed
 
-	// Guarded by session.mu:
+	// Guarded by session.mu, under which done is closed:
 	output  *transcript
-	shown   int  // how much of output earlier calls have shown
-	waiting int  // calls
-	ended   bool // outcome is set
+	shown   int // how much of output earlier calls have shown
+	waiting int // calls
 }
 
 func newSession(b *Bridge) *session {
@@ -103,7 +102,12 @@ func (s *session) leave(e *execution) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.waiting--
-	return e.ended
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // takeTurn waits until no cell runs. Each turn taken must be ended.
@@ -179,7 +183,7 @@ func (s *session) open() *execution {
 func (s *session) setEnded(e *execution, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.outcome, e.ended = o, true
+	e.outcome = o
 	s.running = nil
 	if e.waiting == 0 {
 		s.missed = e
