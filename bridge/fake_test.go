@@ -92,9 +92,10 @@ type box struct {
 	closed bool
 }
 
-func (b *box) ID() string         { return "box" }
-func (b *box) Control() net.Conn  { return b.control }
-func (b *box) Callback() net.Conn { return b.callback }
+func (b *box) ID() string                   { return "box" }
+func (b *box) Transport() runtime.Transport { return runtime.TransportSocket }
+func (b *box) Control() net.Conn            { return b.control }
+func (b *box) Callback() net.Conn           { return b.callback }
 
 func (b *box) Wait(ctx context.Context) (runtime.Exit, error) {
 	select {

@@ -107,7 +107,7 @@ type kernelOptions struct {
 
 // startKernel starts a sandbox with a kernel in it. ctx bounds the start.
 func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
-	command, err := sandboximage.Command(runtime.FilesDir, runtime.SocketPath, sandboximage.Settings{
+	command, err := sandboximage.Command(runtime.FilesDir, sandboximage.Settings{
 		DataLimit: dataLimit(opts.limits.MemoryBytes),
 	})
 	if err != nil {

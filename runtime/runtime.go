@@ -25,9 +25,7 @@ import (
 const (
 	// FilesDir is where [Spec.Files] appear, read-only.
 	FilesDir = "/run/mcp-bridge/files"
-	// SocketPath is the unix socket the program connects to, twice: the first
-	// connection becomes [Sandbox.Control], the second [Sandbox.Callback].
-	// After the second the way in is gone.
+	// SocketPath is where the unix socket of [TransportSocket] appears.
 	SocketPath = "/run/mcp-bridge/socket/s"
 	// Workspace is the program's working directory and HOME, a tmpfs.
 	Workspace = "/workspace"
@@ -66,8 +64,10 @@ type Sandbox interface {
 	// ID identifies the sandbox in logs; it is also the container's name.
 	ID() string
 
-	// Control and Callback are the first and the second connection the program
-	// made. Both return io.EOF when the program is gone. Close closes them.
+	// Transport is the one in use, never TransportAuto.
+	Transport() Transport
+
+	// Control and Callback are the program's two streams. Both return io.EOF when the program is gone. Close closes them.
 	Control() net.Conn
 	Callback() net.Conn
 
@@ -92,12 +92,16 @@ type Exit struct {
 // no new privileges, seccomp allowlist, an unprivileged uid of its own, private
 // namespaces, no logs.
 type Spec struct {
-	Image   string   // reference; must be present on the engine
-	Command []string // argv of the program, PID 1; Command[0] is looked up in the image, along PATH
+	Image   string   // reference; must be present on the engine. "" is the engine's own default
+	Command []string // argv of the program, PID 1, but for its last argument, see Transport; Command[0] is looked up in the image, along PATH
 	Env     []string // KEY=VALUE; the whole environment, besides HOME, PATH and what engines add unasked
-	Files   fs.FS    // shown read-only below FilesDir; nil for none
+	Files   fs.FS    // for the program, see Transport; nil for none
 	Seccomp []byte   // seccomp profile in the engines' JSON format; required
 	Limits  Limits
+	// AllowUnlimited starts the sandbox even where the engine cannot put the
+	// control group's limits (memory, processes, CPU) in force, as rootless
+	// Podman on cgroup v1. Everything else is attested all the same.
+	AllowUnlimited bool
 	// ConnectTimeout bounds the wait from the container's start to the second
 	// connection. Zero means 20 s.
 	ConnectTimeout time.Duration
@@ -122,8 +126,6 @@ func (s Spec) Environment() []string {
 func (s Spec) Validate() error {
 	l := s.Limits.WithDefaults()
 	switch {
-	case s.Image == "":
-		return errors.New("spec: no image")
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return errors.New("spec: no command")
 	case !json.Valid(s.Seccomp):

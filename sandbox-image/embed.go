@@ -42,15 +42,15 @@ if sys.version_info < (3, 10):
 sys.path.append(sys.argv[1])
 import json
 from mcpbridge import supervisor
-supervisor.main(sys.argv[2], json.loads(sys.argv[3]))
+supervisor.main(sys.argv[3], json.loads(sys.argv[2]))
 `
 
 // Command returns the argv of PID 1 for a sandbox in which [Files] appear at
-// filesDir and the host listens on socketPath.
-func Command(filesDir, socketPath string, settings Settings) ([]string, error) {
+// filesDir. The engine appends one argument, the transport: see runtime.Transport.
+func Command(filesDir string, settings Settings) ([]string, error) {
 	data, err := json.Marshal(settings)
 	if err != nil {
 		return nil, fmt.Errorf("encode kernel settings: %w", err)
 	}
-	return []string{"python3", "-I", "-c", boot, filesDir, socketPath, string(data)}, nil
+	return []string{"python3", "-I", "-c", boot, filesDir, string(data)}, nil
 }

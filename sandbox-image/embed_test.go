@@ -53,16 +53,16 @@ func TestFiles(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	argv, err := sandboximage.Command("/files dir", "/sock'et", sandboximage.Settings{DataLimit: 1 << 40})
+	argv, err := sandboximage.Command("/files dir", sandboximage.Settings{DataLimit: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(argv) != 7 || !slices.Equal(argv[:3], []string{"python3", "-I", "-c"}) || argv[4] != "/files dir" || argv[5] != "/sock'et" {
+	if len(argv) != 6 || !slices.Equal(argv[:3], []string{"python3", "-I", "-c"}) || argv[4] != "/files dir" {
 		t.Errorf("argv is %q", argv)
 	}
 	var settings map[string]int64
-	if err := json.Unmarshal([]byte(argv[6]), &settings); err != nil || settings["data_limit"] != 1<<40 {
-		t.Errorf("settings are %s", argv[6])
+	if err := json.Unmarshal([]byte(argv[5]), &settings); err != nil || settings["data_limit"] != 1<<40 {
+		t.Errorf("settings are %s", argv[5])
 	}
 }
 
@@ -72,11 +72,12 @@ func TestBoot(t *testing.T) {
 	if err := os.CopyFS(dir, sandboximage.Files()); err != nil {
 		t.Fatal(err)
 	}
-	argv, err := sandboximage.Command(dir, filepath.Join(dir, "no-socket"), sandboximage.Settings{})
+	argv, err := sandboximage.Command(dir, sandboximage.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	argv[1] = "-IB"
+	argv = append(argv, "socket:"+filepath.Join(dir, "no-socket"))
 	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "mcpbridge") || !strings.Contains(string(out), "No such file") {
 		t.Errorf("without a socket it ended with %v: %s", err, out)

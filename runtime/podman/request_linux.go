@@ -161,7 +161,7 @@ func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
 		Name:         p.id,
 		Image:        spec.Image,
 		Entrypoint:   spec.Command[:1],
-		Command:      spec.Command[1:],
+		Command:      append(spec.Command[1:len(spec.Command):len(spec.Command)], "socket:"+runtime.SocketPath),
 		Env:          environment(spec),
 		UnsetEnvAll:  true,
 		WorkDir:      runtime.Workspace,

@@ -45,7 +45,7 @@ func TestRequest(t *testing.T) {
 		"systemd":                `"false"`,
 		"stop_signal":            `9`,
 		"entrypoint":             `["python3"]`,
-		"command":                `["-I"]`,
+		"command":                `["-I","socket:/run/mcp-bridge/socket/s"]`,
 		"labels": `{"io.mcp-bridge.boot":"b","io.mcp-bridge.owner":"1","io.mcp-bridge.pid":"2",` +
 			`"io.mcp-bridge.pidns":"3","io.mcp-bridge.sandbox":"mcpb-x","io.mcp-bridge.start":"4"}`,
 		"resource_limits": `{"memory":{"limit":536870912,"swap":536870912},"cpu":{"quota":100000,"period":100000},"pids":{"limit":128}}`,

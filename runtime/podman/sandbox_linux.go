@@ -295,6 +295,9 @@ func (s *sandbox) attest(spec runtime.Spec, info containerInfo) error {
 // ID implements [runtime.Sandbox].
 func (s *sandbox) ID() string { return s.id }
 
+// Transport implements [runtime.Sandbox].
+func (s *sandbox) Transport() runtime.Transport { return runtime.TransportSocket }
+
 // Control implements [runtime.Sandbox].
 func (s *sandbox) Control() net.Conn { return s.control }
 

@@ -149,16 +149,16 @@ sys.exit(3)`}
 func testNeverConnects(t *testing.T, s *suite) {
 	for name, code := range map[string]string{
 		"never": "import time; time.sleep(60)",
-		"once":  "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); time.sleep(60)",
+		"once":  "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[-1].removeprefix('socket:')); time.sleep(60)",
 		"by a child": `import os, socket, sys, time
 if os.fork() == 0:
     for _ in range(2):
-        s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+        s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[-1].removeprefix('socket:'))
 time.sleep(60)`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := s.spec()
-			spec.Command = []string{"python3", "-I", "-c", code, runtime.SocketPath}
+			spec.Command = []string{"python3", "-I", "-c", code}
 			spec.ConnectTimeout = time.Second
 			begin := time.Now()
 			err := s.fail(t, spec)

@@ -13,7 +13,7 @@ import sys
 
 def connect():
     s = socket.socket(socket.AF_UNIX)
-    s.connect(sys.argv[1])
+    s.connect(sys.argv[-1].removeprefix("socket:"))
     return s
 
 

@@ -109,7 +109,7 @@ type suite struct {
 func Spec(image string, seccomp []byte, args ...string) runtime.Spec {
 	return runtime.Spec{
 		Image:   image,
-		Command: append([]string{"python3", "-I", "-B", runtime.FilesDir + "/program.py", runtime.SocketPath}, args...),
+		Command: append([]string{"python3", "-I", "-B", runtime.FilesDir + "/program.py"}, args...),
 		Files:   fstest.MapFS{"program.py": {Data: program}, "a/b.txt": {Data: []byte("nested")}},
 		Seccomp: seccomp,
 	}

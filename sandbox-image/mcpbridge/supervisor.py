@@ -40,8 +40,11 @@ HIGH_WATER = 1 << 20  # stop reading output while the host is this far behind
 PR_SET_DUMPABLE = 4
 
 
-def main(socket_path, settings):
+def main(transport, settings):
     """Connect to the host and serve it until it hangs up. Does not return."""
+    kind, _, socket_path = transport.partition(":")
+    if kind != "socket":
+        sys.exit(f"unknown transport {transport!r}")
     harden()
     limit_memory(settings.get("data_limit"))
     control, callback = connect(socket_path), connect(socket_path)

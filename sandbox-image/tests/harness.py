@@ -22,7 +22,7 @@ TIMEOUT = 20.0  # for what should take no time
 
 BOOT = (
     "import json, sys; sys.path.insert(0, sys.argv[1]); "
-    "from mcpbridge import supervisor; supervisor.main(sys.argv[2], json.loads(sys.argv[3]))"
+    "from mcpbridge import supervisor; supervisor.main(sys.argv[3], json.loads(sys.argv[2]))"
 )
 ECHO_DOC = {
     "name": "get-sum",
@@ -119,7 +119,7 @@ class Kernel:
             listener.settimeout(TIMEOUT)
             self.stderr = tempfile.TemporaryFile()
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", BOOT, str(ROOT), path, json.dumps(settings)],
+                [sys.executable, "-I", "-B", "-c", BOOT, str(ROOT), json.dumps(settings), "socket:" + path],
                 cwd=self.dir,
                 stdin=subprocess.DEVNULL,
                 stderr=self.stderr,

@@ -147,12 +147,12 @@ func socketEcho(b *testing.B) io.ReadWriter {
 	b.Cleanup(func() { engine.Close() })
 	const program = `import socket,sys
 def connect():
-    s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); return s
+    s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[-1].removeprefix("socket:")); return s
 a, b = connect(), connect()
 while data := a.recv(65536): a.sendall(data)`
 	box, err := engine.Start(b.Context(), runtime.Spec{
 		Image:   image(),
-		Command: []string{"python3", "-I", "-c", program, runtime.SocketPath},
+		Command: []string{"python3", "-I", "-c", program},
 		Seccomp: sandboximage.Seccomp(),
 	})
 	if err != nil {
