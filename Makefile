@@ -28,6 +28,9 @@ export MCP_BRIDGE_TEST_IMAGE ?= localhost/mcp-bridge-sandbox:latest
 # What is tested is what is shipped.
 test e2e bench: export MCP_BRIDGE_TEST_BINARY := $(CURDIR)/bin/mcp-bridge
 
+# Asked when a recipe begins, for provisioning may have started it.
+demo test contract e2e race cover bench: export DOCKER_HOST = $(shell .ci/provision docker-host)
+
 ##@ Use
 
 .PHONY: demo
@@ -44,13 +47,17 @@ image: ## get or build the sandbox's image; FORCE=1 builds it anew
 	sandbox-image/build/image.sh $(if $(FORCE),--force)
 
 .PHONY: provision
-provision: ## install what is missing: podman, MCP servers, the image
+provision: ## install what is missing: podman, docker, MCP servers, the image
 	.ci/provision
+
+.PHONY: docker-stop
+docker-stop: ## end the docker daemon that provisioning started
+	.ci/provision docker-stop
 
 ##@ Test
 
 .PHONY: test
-test: provision build ## run every test; fails where podman is missing
+test: provision build ## run every test; fails where podman or docker is missing
 	@failed=
 	$(TEST) -count=1 $(PACKAGES) || failed=1
 	.ci/test-python || failed=1
