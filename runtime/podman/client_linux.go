@@ -16,6 +16,9 @@ import (
 
 	"github.com/containers/podman/v5/pkg/bindings"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 )
 
 // apiVersion is the dialect we speak, whatever the service's newest is.
@@ -24,13 +27,11 @@ const apiVersion = "4.0.0"
 // pingTimeout bounds the first exchange with a service.
 const pingTimeout = 5 * time.Second
 
-// errNotFound is what the service says of a container that is not there.
-var errNotFound = errors.New("no such object")
-
 // A client makes API calls on one service. It is safe for concurrent use.
 type client struct {
-	conn     *bindings.Connection
-	rootless bool // whether the service runs as an ordinary user
+	conn       *bindings.Connection
+	rootless   bool // whether the service runs as an ordinary user
+	ociRuntime string
 }
 
 // probe connects to the socket once, and returns who listens. The bindings try
@@ -102,14 +103,14 @@ func (c *client) call(ctx context.Context, method, endpoint string, query url.Va
 	defer resp.Body.Close()
 	err = resp.Process(out)
 	if code, _ := bindings.CheckResponseCode(err); err != nil && code == http.StatusNotFound {
-		return fmt.Errorf("%w: %w", errNotFound, err)
+		return fmt.Errorf("%w: %w", container.ErrNotFound, err)
 	}
 	return err
 }
 
 func (c *client) imageExists(ctx context.Context, image string) (bool, error) {
 	err := c.call(ctx, http.MethodGet, "/images/%s/exists", nil, nil, nil, image)
-	if errors.Is(err, errNotFound) {
+	if errors.Is(err, container.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
@@ -134,43 +135,54 @@ func (c *client) info(ctx context.Context) (hostInfo, error) {
 	return info, c.call(ctx, http.MethodGet, "/info", nil, nil, &info)
 }
 
-func (c *client) create(ctx context.Context, r createRequest) error {
-	return c.call(ctx, http.MethodPost, "/containers/create", nil, r, nil)
+// Host implements [container.API].
+func (c *client) Host() container.Host {
+	return container.Host{
+		FirstUID: firstUID, LastUID: lastUID,
+		Expectation: runtime.Expectation{EngineEnv: []string{"HOSTNAME=" + container.Hostname, "container=*", "TERM=*"}},
+	}
 }
 
-// initialize makes everything of the container but does not run its program.
-func (c *client) initialize(ctx context.Context, id string) error {
-	return c.call(ctx, http.MethodPost, "/containers/%s/init", nil, nil, nil, id)
+// Create implements [container.API].
+func (c *client) Create(ctx context.Context, p container.Placement) error {
+	return c.call(ctx, http.MethodPost, "/containers/create", nil, newCreateRequest(p, c.rootless, c.ociRuntime), nil)
 }
 
-func (c *client) start(ctx context.Context, id string) error {
+// Prepare implements [container.API].
+func (c *client) Prepare(ctx context.Context, id string) (container.Info, error) {
+	if err := c.call(ctx, http.MethodPost, "/containers/%s/init", nil, nil, nil, id); err != nil {
+		return container.Info{}, err
+	}
+	return c.Inspect(ctx, id)
+}
+
+// Start implements [container.API].
+func (c *client) Start(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodPost, "/containers/%s/start", nil, nil, nil, id)
 }
 
-// containerInfo is the part of a container's inspection that we look at.
-type containerInfo struct {
-	State struct {
-		PID int `json:"Pid"`
-	} `json:"State"`
-	Config struct {
-		Env []string `json:"Env"`
-	} `json:"Config"`
+// Inspect implements [container.API].
+func (c *client) Inspect(ctx context.Context, id string) (container.Info, error) {
+	var info struct {
+		State struct {
+			PID int `json:"Pid"`
+		} `json:"State"`
+		Config struct {
+			Env []string `json:"Env"`
+		} `json:"Config"`
+	}
+	err := c.call(ctx, http.MethodGet, "/containers/%s/json", nil, nil, &info, id)
+	return container.Info{PID: info.State.PID, Env: info.Config.Env}, err
 }
 
-func (c *client) inspect(ctx context.Context, id string) (containerInfo, error) {
-	var info containerInfo
-	return info, c.call(ctx, http.MethodGet, "/containers/%s/json", nil, nil, &info, id)
-}
-
-// wait returns the exit code of a container whose program has ended since the
-// given time. The container removes itself, so it may be gone already; then its
-// record among the events has the code.
-func (c *client) wait(ctx context.Context, id string, since time.Time) (int, error) {
+// Wait implements [container.API]. The container removes itself, so it may be
+// gone already; then its record among the events has the code.
+func (c *client) Wait(ctx context.Context, id string, begin time.Time) (int, error) {
 	var code int
 	query := url.Values{"condition": {"exited"}, "interval": {"10ms"}}
 	err := c.call(ctx, http.MethodPost, "/containers/%s/wait", query, nil, &code, id)
-	if errors.Is(err, errNotFound) {
-		return c.recordedExit(ctx, id, since)
+	if errors.Is(err, container.ErrNotFound) {
+		return c.recordedExit(ctx, id, begin)
 	}
 	return code, err
 }
@@ -194,42 +206,40 @@ func (c *client) recordedExit(ctx context.Context, id string, since time.Time) (
 	return strconv.Atoi(event.Actor.Attributes.ExitCode)
 }
 
-// remove kills and removes the container. A container that does not exist is
-// reported as errNotFound.
-func (c *client) remove(ctx context.Context, id string) error {
+// Remove implements [container.API].
+func (c *client) Remove(ctx context.Context, id string) error {
 	query := url.Values{"force": {"true"}, "timeout": {"0"}, "v": {"true"}}
 	return c.call(ctx, http.MethodDelete, "/containers/%s", query, nil, nil, id)
 }
 
-// container is one entry of a listing.
-type container struct {
-	ID     string            `json:"Id"`
-	Labels map[string]string `json:"Labels"`
-}
-
-// list returns the containers, running or not, with the label.
-func (c *client) list(ctx context.Context, label string) ([]container, error) {
+// List implements [container.API].
+func (c *client) List(ctx context.Context, label, value string) ([]container.Listed, error) {
+	if value != "" {
+		label += "=" + value
+	}
 	filters, err := json.Marshal(map[string][]string{"label": {label}})
 	if err != nil {
 		return nil, err
 	}
-	var all []container
+	var all []container.Listed
 	query := url.Values{"all": {"true"}, "filters": {string(filters)}}
 	return all, c.call(ctx, http.MethodGet, "/containers/json", query, nil, &all)
 }
 
-// attach returns the program's stdout and stderr, in the engine's framing. The
-// caller must close it, whatever becomes of ctx.
-func (c *client) attach(ctx context.Context, id string) (io.ReadCloser, error) {
+// Attach implements [container.API].
+func (c *client) Attach(ctx context.Context, id string, stdin bool) (io.ReadWriteCloser, error) {
 	header := http.Header{"Api-Version": {apiVersion}, "Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
-	query := url.Values{"stream": {"true"}, "stdout": {"true"}, "stderr": {"true"}, "stdin": {"false"}}
+	query := url.Values{"stream": {"true"}, "stdout": {"true"}, "stderr": {"true"}, "stdin": {strconv.FormatBool(stdin)}}
 	resp, err := c.conn.DoRequest(context.WithoutCancel(ctx), nil, http.MethodPost, "/containers/%s/attach", query, header, id)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols || resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
+	if stream, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		return stream, nil
 	}
 	defer resp.Body.Close()
-	return nil, resp.Process(nil)
+	if err := resp.Process(nil); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("attach is answered with status %d, want %d", resp.StatusCode, http.StatusSwitchingProtocols)
 }

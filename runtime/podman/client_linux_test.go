@@ -34,10 +34,10 @@ func TestRecordedExit(t *testing.T) {
 	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != 7 {
 		t.Fatalf("run: %v\n%s", err, out)
 	}
-	if code, err := c.wait(t.Context(), name, begin); err != nil || code != 7 {
+	if code, err := c.Wait(t.Context(), name, begin); err != nil || code != 7 {
 		t.Errorf("exit code %d, %v, want 7", code, err)
 	}
-	if code, err := c.wait(t.Context(), name+"x", begin); err == nil {
+	if code, err := c.Wait(t.Context(), name+"x", begin); err == nil {
 		t.Errorf("exit code %d of a container that never was", code)
 	}
 }

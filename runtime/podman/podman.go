@@ -28,6 +28,8 @@ type Options struct {
 	// runc or the path of runsc. The default is Podman's own, or runc where
 	// that is known to fail.
 	OCIRuntime string
+	// DefaultImage is the image of specs that name none.
+	DefaultImage string
 	// Logger gets lifecycle events; nil discards them.
 	Logger *slog.Logger
 }

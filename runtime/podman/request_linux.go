@@ -1,12 +1,12 @@
 package podman
 
 import (
-	"maps"
 	"path"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
 )
 
@@ -27,9 +27,6 @@ const (
 	firstUID = 1000
 	lastUID  = 59999
 )
-
-// hostname is what the sandbox believes to be called.
-const hostname = "sandbox"
 
 // maskedPaths are hidden on top of what the engine hides itself. Most tell
 // about the host; /dev/mqueue and cgroup v1's /sys/fs/cgroup are writable, and
@@ -136,57 +133,42 @@ type (
 	}
 )
 
-// placement is what the engine chose for one sandbox.
-type placement struct {
-	id         string
-	uid        int64
-	owner      local.Owner
-	dir        *local.SandboxDir
-	rootless   bool // whether the service runs as an ordinary user
-	ociRuntime string
-	hardLimit  func(rlimit string) (int64, error) // the highest we may ask for
-}
-
-// newCreateRequest returns the container that enforces spec, whose limits are
-// not zero.
-func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
-	l := spec.Limits
-	rlimits, err := newRlimits(l, p.hardLimit)
-	if err != nil {
-		return createRequest{}, err
-	}
-	id := strconv.FormatInt(p.uid, 10)
+// newCreateRequest returns the container that p describes. rootless is whether
+// the service runs as an ordinary user.
+func newCreateRequest(p container.Placement, rootless bool, ociRuntime string) createRequest {
+	l := p.Spec.Limits
+	id := strconv.FormatInt(p.UID, 10)
 	private := namespace{Mode: "private"}
 	return createRequest{
-		Name:         p.id,
-		Image:        spec.Image,
-		Entrypoint:   spec.Command[:1],
-		Command:      append(spec.Command[1:len(spec.Command):len(spec.Command)], "socket:"+runtime.SocketPath),
-		Env:          environment(spec),
+		Name:         p.ID,
+		Image:        p.Spec.Image,
+		Entrypoint:   p.Command[:1],
+		Command:      p.Command[1:],
+		Env:          environment(p.Spec),
 		UnsetEnvAll:  true,
 		WorkDir:      runtime.Workspace,
-		Labels:       labels(p),
-		Hostname:     hostname,
+		Labels:       p.Labels,
+		Hostname:     container.Hostname,
 		Remove:       true,
 		StopSignal:   9,
 		Systemd:      "false",
 		Log:          logConfig{Driver: "none"},
 		Healthcheck:  healthConfig{Test: []string{"NONE"}},
-		OCIRuntime:   p.ociRuntime,
+		OCIRuntime:   ociRuntime,
 		User:         id + ":" + id,
 		CapDrop:      []string{"all"},
 		NoNewPrivs:   true,
-		SeccompPath:  p.dir.Seccomp,
+		SeccompPath:  p.Dir.Seccomp,
 		Mask:         maskedPaths,
 		ProcOptions:  []string{"hidepid=2"},
 		ReadOnlyRoot: true,
 		ImageVolumes: "ignore",
-		Mounts:       newMounts(l, p.dir),
+		Mounts:       newMounts(l, p.Dir),
 		ShmSize:      l.ShmBytes,
 		NoHostsFile:  true,
 		NoResolvConf: true,
 		UserNS:       private,
-		IDMappings:   newIDMappings(p.rootless),
+		IDMappings:   newIDMappings(rootless),
 		PIDNS:        private,
 		IPCNS:        private,
 		UTSNS:        private,
@@ -198,8 +180,8 @@ func newCreateRequest(spec runtime.Spec, p placement) (createRequest, error) {
 			CPU:    cpuLimit{Quota: l.MilliCPUs() * 100, Period: 100_000},
 			PIDs:   pidsLimit{Limit: l.PIDs},
 		},
-		Rlimits: rlimits,
-	}, nil
+		Rlimits: newRlimits(p.Rlimits),
+	}
 }
 
 // newIDMappings gives the sandbox a user namespace. Podman's own mode for this,
@@ -235,28 +217,12 @@ func newMounts(l runtime.Limits, dir *local.SandboxDir) []mount {
 	return mounts
 }
 
-// newRlimits never asks for more than hardLimit: raising a limit needs
-// CAP_SYS_RESOURCE, which not even root has everywhere. None is left to the
-// engine's default, for the same reason.
-func newRlimits(l runtime.Limits, hardLimit func(string) (int64, error)) ([]rlimit, error) {
+func newRlimits(limits map[string]int64) []rlimit {
 	var rlimits []rlimit
-	for name, want := range l.Rlimits() {
-		hard, err := hardLimit(name)
-		if err != nil {
-			return nil, err
-		}
-		if hard != runtime.Unlimited {
-			want = min(want, hard)
-		}
-		rlimits = append(rlimits, rlimit{Type: name, Soft: want, Hard: want})
+	for name, limit := range limits {
+		rlimits = append(rlimits, rlimit{Type: name, Soft: limit, Hard: limit})
 	}
-	return rlimits, nil
-}
-
-func labels(p placement) map[string]string {
-	l := map[string]string{local.LabelSandbox: p.id}
-	maps.Copy(l, p.owner.Labels())
-	return l
+	return rlimits
 }
 
 func environment(spec runtime.Spec) map[string]string {

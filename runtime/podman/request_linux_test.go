@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
 )
 
@@ -13,15 +14,12 @@ import (
 // contract suite nor attestation would miss it.
 func TestRequest(t *testing.T) {
 	spec := runtime.Spec{Image: "i", Command: []string{"python3", "-I"}, Files: fstest.MapFS{}, Limits: runtime.Limits{}.WithDefaults()}
-	limits := map[string]int64{"core": runtime.Unlimited, "fsize": runtime.Unlimited, "memlock": 1 << 23, "nofile": 100, "nproc": 64}
-	request, err := newCreateRequest(spec, placement{
-		id: "mcpb-x", uid: 2000, owner: local.Owner{UID: 1, Boot: "b", PID: 2, PIDNS: 3, Start: 4},
-		dir:       &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
-		hardLimit: func(name string) (int64, error) { return limits[name], nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rlimits := map[string]int64{"core": 0, "nofile": 100, "nproc": 64}
+	owner := local.Owner{UID: 1, Boot: "b", PID: 2, PIDNS: 3, Start: 4}
+	request := newCreateRequest(container.Placement{
+		ID: "mcpb-x", UID: 2000, Spec: spec, Command: append(spec.Command, "socket:x"), Labels: owner.Labels(), Rlimits: rlimits,
+		Dir: &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
+	}, false, "")
 	data, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +43,9 @@ func TestRequest(t *testing.T) {
 		"systemd":                `"false"`,
 		"stop_signal":            `9`,
 		"entrypoint":             `["python3"]`,
-		"command":                `["-I","socket:/run/mcp-bridge/socket/s"]`,
+		"command":                `["-I","socket:x"]`,
 		"labels": `{"io.mcp-bridge.boot":"b","io.mcp-bridge.owner":"1","io.mcp-bridge.pid":"2",` +
-			`"io.mcp-bridge.pidns":"3","io.mcp-bridge.sandbox":"mcpb-x","io.mcp-bridge.start":"4"}`,
+			`"io.mcp-bridge.pidns":"3","io.mcp-bridge.start":"4"}`,
 		"resource_limits": `{"memory":{"limit":536870912,"swap":536870912},"cpu":{"quota":100000,"period":100000},"pids":{"limit":128}}`,
 	} {
 		if string(got[key]) != want {
@@ -55,41 +53,11 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	for _, l := range request.Rlimits {
-		want := min(spec.Limits.Rlimits()[l.Type], orMax(limits[l.Type]))
-		if l.Soft != want || l.Hard != want {
+		if want := rlimits[l.Type]; l.Soft != want || l.Hard != want {
 			t.Errorf("rlimit %s is %d:%d, want %d", l.Type, l.Soft, l.Hard, want)
 		}
 	}
-	if len(request.Rlimits) != len(limits) {
+	if len(request.Rlimits) != len(rlimits) {
 		t.Errorf("rlimits: %v", request.Rlimits)
-	}
-}
-
-func orMax(limit int64) int64 {
-	if limit == runtime.Unlimited {
-		return 1<<63 - 1
-	}
-	return limit
-}
-
-func TestTail(t *testing.T) {
-	var long tail
-	for range 100 {
-		long.Write(make([]byte, 1000))
-	}
-	long.Write([]byte("end"))
-	if got := long.String(); got != "end" || len(long.data) != tailBytes {
-		t.Errorf("tail is %q of %d bytes", got, len(long.data))
-	}
-	for text, want := range map[string]string{
-		"a\nb\tc":                         "a\nb\tc",
-		"\x1b[31mred\x1b]8;;x\x07\x00":    "[31mred]8;;x",
-		"\u202eabc\u2066\u200b\U000e0041": "abc",
-		"ok\xff\xfe\u009b1m":              "ok1m",
-		"naïve 日本 🙂":                      "naïve 日本 🙂",
-	} {
-		if got := sanitize(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
 	}
 }

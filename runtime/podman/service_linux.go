@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 type service struct {
 	uri    string
 	cmd    *exec.Cmd
-	stderr tail
+	stderr container.Tail
 	done   chan struct{} // closed when the process is gone
 }
 
@@ -38,7 +39,7 @@ type service struct {
 func startService(ctx context.Context, dir, ociRuntime string) (*service, error) {
 	binary, err := exec.LookPath(name)
 	if err != nil {
-		return nil, failure("start service", fmt.Errorf("%w: podman is not installed", runtime.ErrUnavailable),
+		return nil, failures.New("start service", fmt.Errorf("%w: podman is not installed", runtime.ErrUnavailable),
 			"install podman, for example: apt-get install podman")
 	}
 	args := []string{"system", "service", "--time", serviceIdle}
@@ -62,7 +63,7 @@ func startService(ctx context.Context, dir, ociRuntime string) (*service, error)
 	started := make(chan error, 1)
 	go s.run(started)
 	if err := <-started; err != nil {
-		return nil, failure("start service", fmt.Errorf("%w: %w", runtime.ErrUnavailable, err), "")
+		return nil, failures.New("start service", fmt.Errorf("%w: %w", runtime.ErrUnavailable, err), "")
 	}
 	if err := s.await(ctx); err != nil {
 		s.stop()
@@ -98,10 +99,10 @@ func (s *service) await(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-s.done:
-			return failure("start service", fmt.Errorf("%w: podman system service ended: %s", runtime.ErrUnavailable, s.stderr.String()),
+			return failures.New("start service", fmt.Errorf("%w: podman system service ended: %s", runtime.ErrUnavailable, s.stderr.String()),
 				"run `podman info` and mend what it reports")
 		case <-ctx.Done():
-			return failure("start service", fmt.Errorf("%w: %w", runtime.ErrUnavailable, context.Cause(ctx)),
+			return failures.New("start service", fmt.Errorf("%w: %w", runtime.ErrUnavailable, context.Cause(ctx)),
 				"run `podman info` and mend what it reports")
 		}
 	}

@@ -1,0 +1,88 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// destroy undoes what start has done, however far it came.
+func (s *sandbox) destroy(ctx context.Context) error {
+	var errs []error
+	if s.socket != nil {
+		s.socket.Close() // usually is already
+	}
+	if s.process != nil {
+		s.kill(ctx)
+	}
+	for _, c := range []net.Conn{s.control, s.callback} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if s.created {
+		errs = append(errs, s.remove(ctx))
+	}
+	if s.output != nil {
+		s.output.Close()
+		<-s.drained
+	}
+	if s.process != nil {
+		s.process.Close()
+		<-s.exited
+	}
+	if s.dir != nil {
+		errs = append(errs, s.dir.Remove())
+	}
+	if s.uid != 0 {
+		s.engine.returnUID(s.uid)
+	}
+	err := errors.Join(errs...)
+	s.engine.opts.Logger.InfoContext(ctx, "sandbox closed", "sandbox_id", s.id, "exit_code", s.exit.Code, "error", err)
+	return err
+}
+
+// kill ends the program at once; the kernel then ends all others in its PID
+// namespace. Should that not work, removing the container will.
+func (s *sandbox) kill(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	s.killed.Store(s.process.Alive())
+	if err := s.process.Kill(ctx); err != nil {
+		s.engine.opts.Logger.WarnContext(ctx, "program not killed", "sandbox_id", s.id, "error", err)
+		return
+	}
+	select {
+	case <-s.exited: // it may need the container for the exit code
+	case <-ctx.Done():
+	}
+}
+
+// remove removes the container, which the engine, too, does when its program
+// has ended: they may get in each other's way for a moment.
+func (s *sandbox) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	explain := s.engine.opts.Driver.Explain
+	const attempts = 10
+	for attempt := 1; ; attempt++ {
+		api, err := s.engine.Connect(ctx)
+		if err == nil {
+			err = api.Remove(ctx, s.id)
+		}
+		if err == nil || errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if attempt == attempts || errors.Is(err, runtime.ErrClosed) {
+			return explain("remove container", "", err)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return explain("remove container", "", err)
+		}
+	}
+}
