@@ -3,6 +3,7 @@ module github.com/mcp-bridge/mcp-bridge
 go 1.26
 
 require (
+	github.com/BurntSushi/toml v1.5.0
 	github.com/containers/podman/v5 v5.8.4
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/sahilm/fuzzy v0.1.3
@@ -13,7 +14,6 @@ require (
 )
 
 require (
-	github.com/BurntSushi/toml v1.5.0 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/coreos/go-systemd/v22 v22.6.0 // indirect
 	github.com/cyphar/filepath-securejoin v0.5.2 // indirect

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,13 +25,14 @@ type Tools interface {
 
 // Options configure a Bridge. Zero fields take the defaults they name.
 type Options struct {
-	Engine  runtime.Engine // required
-	Image   string         // required
-	Limits  runtime.Limits
-	Tools   Tools    // required
-	Servers []string // Python names of the configured servers, for the tool's description
-	Version string   // of this program, told to clients
-	Logger  *slog.Logger
+	Engine         runtime.Engine // required
+	Image          string         // "" is the engine's own
+	Limits         runtime.Limits
+	AllowUnlimited bool     // see runtime.Spec
+	Tools          Tools    // required
+	Servers        []string // Python names of the configured servers, for the tool's description
+	Version        string   // of this program, told to clients
+	Logger         *slog.Logger
 
 	Timeout    time.Duration // of a cell that does not ask for one; 30 s
 	MaxTimeout time.Duration // the most a cell may ask for; 120 s
@@ -164,19 +166,32 @@ func modelText(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	text := fmt.Sprintf("The sandbox cannot be started (%s)", engineErr.Engine)
-	for _, known := range []error{
-		runtime.ErrUnavailable, runtime.ErrImageMissing, runtime.ErrNoProgram, runtime.ErrUnsupported,
-	} {
-		if errors.Is(err, known) {
-			text += ": " + known.Error()
-			break
+	text := "The sandbox cannot be started "
+	if none, ok := errors.AsType[*runtime.NoneError](err); ok {
+		reasons := make([]string, len(none.Failures))
+		for i, failure := range none.Failures {
+			reasons[i] = failure.Engine + condition(failure)
 		}
+		text += "(" + strings.Join(reasons, "; ") + ")"
+	} else {
+		text += "(" + engineErr.Engine + ")" + condition(err)
 	}
 	if engineErr.Hint != "" {
 		text += ". To mend it on the host: " + engineErr.Hint
 	}
 	return text
+}
+
+// condition is what kind of failure an engine's error is, if it is known.
+func condition(err error) string {
+	for _, known := range []error{
+		runtime.ErrUnavailable, runtime.ErrImageMissing, runtime.ErrNoProgram, runtime.ErrUnsupported,
+	} {
+		if errors.Is(err, known) {
+			return ": " + known.Error()
+		}
+	}
+	return ""
 }
 
 // mustJSON encodes values that cannot fail to encode.

@@ -95,14 +95,15 @@ type errorReport struct {
 }
 
 type kernelOptions struct {
-	engine   runtime.Engine
-	image    string
-	limits   runtime.Limits
-	tools    Tools
-	handlers map[string]proxy.Handler // more methods of the callback channel
-	output   func(text string)        // what cells print, in order
-	lost     func(reason string)      // the REPL is gone, which no outcome tells, and a new one is coming
-	log      *slog.Logger
+	engine         runtime.Engine
+	image          string
+	limits         runtime.Limits
+	allowUnlimited bool
+	tools          Tools
+	handlers       map[string]proxy.Handler // more methods of the callback channel
+	output         func(text string)        // what cells print, in order
+	lost           func(reason string)      // the REPL is gone, which no outcome tells, and a new one is coming
+	log            *slog.Logger
 }
 
 // startKernel starts a sandbox with a kernel in it. ctx bounds the start.
@@ -114,15 +115,16 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		return nil, err
 	}
 	box, err := opts.engine.Start(ctx, runtime.Spec{
-		Image:   opts.image,
-		Command: command,
-		Env:     []string{"LANG=C.UTF-8"},
-		Files:   sandboximage.Files(),
-		Seccomp: sandboximage.Seccomp(),
-		Limits:  opts.limits,
+		Image:          opts.image,
+		Command:        command,
+		Env:            []string{"LANG=C.UTF-8"},
+		Files:          sandboximage.Files(),
+		Seccomp:        sandboximage.Seccomp(),
+		Limits:         opts.limits,
+		AllowUnlimited: opts.allowUnlimited,
 	})
 	if errors.Is(err, runtime.ErrExited) {
-		err = noKernel(opts.engine, err)
+		err = noKernel(err)
 	}
 	if err != nil {
 		return nil, err
@@ -153,9 +155,13 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 
 // noKernel is the error of an image in which the kernel ends at once: it tells
 // the operator what an engine cannot know, that it is Python.
-func noKernel(engine runtime.Engine, err error) error {
+func noKernel(err error) error {
+	engine := ""
+	if e, ok := errors.AsType[*runtime.Error](err); ok {
+		engine = e.Engine
+	}
 	return &runtime.Error{
-		Engine: engine.Name(),
+		Engine: engine,
 		Op:     "start the kernel",
 		Err:    fmt.Errorf("%w: %w", runtime.ErrNoProgram, err),
 		Hint:   "the image needs a working Python 3.10 or later: build one with `make image`, or name another one in MCP_BRIDGE_IMAGE",

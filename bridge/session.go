@@ -285,14 +285,15 @@ func (s *session) ensureKernel(ctx context.Context) (*kernel, error) {
 		}
 	}()
 	k, err := startKernel(ctx, kernelOptions{
-		engine:   s.bridge.opts.Engine,
-		image:    s.bridge.opts.Image,
-		limits:   s.bridge.opts.Limits,
-		tools:    s.bridge.opts.Tools,
-		handlers: map[string]proxy.Handler{"output/read": s.readOutput},
-		output:   s.onOutput,
-		lost:     s.onLost,
-		log:      s.bridge.log,
+		engine:         s.bridge.opts.Engine,
+		image:          s.bridge.opts.Image,
+		limits:         s.bridge.opts.Limits,
+		allowUnlimited: s.bridge.opts.AllowUnlimited,
+		tools:          s.bridge.opts.Tools,
+		handlers:       map[string]proxy.Handler{"output/read": s.readOutput},
+		output:         s.onOutput,
+		lost:           s.onLost,
+		log:            s.bridge.log,
 	})
 	if err != nil {
 		return nil, err

@@ -372,6 +372,14 @@ func TestEngineErrors(t *testing.T) {
 			&runtime.Error{Engine: "podman", Err: errors.New("read " + secret)},
 			"The sandbox cannot be started (podman)",
 		},
+		{
+			&runtime.Error{Engine: "auto", Hint: "podman: install it; or docker: run make image", Err: &runtime.NoneError{Failures: []*runtime.Error{
+				{Engine: "podman", Err: fmt.Errorf("dial %s: %w", secret, runtime.ErrUnavailable)},
+				{Engine: "docker", Err: fmt.Errorf("%s: %w", secret, runtime.ErrImageMissing)},
+			}}},
+			"The sandbox cannot be started (podman: container engine unavailable; docker: image missing). " +
+				"To mend it on the host: podman: install it; or docker: run make image",
+		},
 	}
 	for _, test := range tests {
 		e := &engine{start: func(context.Context, runtime.Spec) error { return test.err }}

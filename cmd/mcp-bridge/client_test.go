@@ -71,7 +71,8 @@ func (s *setup) command(t *testing.T, args ...string) *exec.Cmd {
 	}
 	args = append(args, "--config-dir="+s.dir, "--cache-dir="+filepath.Join(s.dir, "catalog"))
 	cmd := exec.Command(binary, append(args, s.args...)...)
-	cmd.Env = append(cleanEnv(), s.env...)
+	// By name, so that no test passes on another engine than it means.
+	cmd.Env = append(append(cleanEnv(), "MCP_BRIDGE_RUNTIME=podman"), s.env...)
 	cmd.Dir = t.TempDir() // nothing is to be written there
 	t.Cleanup(func() { isEmpty(t, cmd.Dir) })
 	return cmd
@@ -103,9 +104,12 @@ func (s *setup) write(t *testing.T, name string, servers map[string]definition) 
 
 // cleanEnv is the environment without settings of the person who runs the tests.
 func cleanEnv() []string {
-	var env []string
+	env := []string{"XDG_CONFIG_HOME=/nonexistent"}
 	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "MCP_BRIDGE_") && !strings.HasPrefix(kv, "CONTAINER_HOST=") {
+		name, _, _ := strings.Cut(kv, "=")
+		switch {
+		case strings.HasPrefix(name, "MCP_BRIDGE_"), strings.HasPrefix(name, "DOCKER_"), name == "CONTAINER_HOST", name == "XDG_CONFIG_HOME":
+		default:
 			env = append(env, kv)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,32 +13,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/proxy"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 )
 
 // sweepTimeout bounds the removal of what dead bridges left behind.
 const sweepTimeout = 30 * time.Second
-
-// engines are the container engines by the name --runtime knows them by, in the
-// order auto tries them.
-func engines() []namedEngine {
-	return []namedEngine{
-		{"podman", func(log *slog.Logger) (runtime.Engine, error) { return podman.New(podman.Options{Logger: log}) }},
-	}
-}
-
-type namedEngine struct {
-	name string
-	open func(*slog.Logger) (runtime.Engine, error)
-}
-
-func engineNames() []string {
-	var names []string
-	for _, e := range engines() {
-		names = append(names, e.name)
-	}
-	return names
-}
 
 func (r *root) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(r.io.Err, &slog.HandlerOptions{Level: r.settings.logLevel}))
@@ -85,20 +62,6 @@ func (r *root) proxy(config *discovery.Config, log *slog.Logger) (*proxy.Proxy, 
 	return proxy.New(proxy.Options{Servers: config.Servers, Catalog: catalog, Logger: log, Version: programVersion()}), nil
 }
 
-// engine opens the container engine that --runtime names.
-func (r *root) engine(log *slog.Logger) (runtime.Engine, error) {
-	all := engines()
-	name := r.settings.runtime
-	if name == "auto" {
-		return all[0].open(log)
-	}
-	i := slices.IndexFunc(all, func(e namedEngine) bool { return e.name == name })
-	if i < 0 {
-		return nil, usageError("use --runtime "+strings.Join(engineNames(), " or ")+", or auto", "unknown container engine %q", name)
-	}
-	return all[i].open(log)
-}
-
 // An app is everything that runs cells, put together.
 type app struct {
 	bridge *bridge.Bridge
@@ -119,6 +82,9 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	if err := r.settings.validate(); err != nil {
 		return nil, err
 	}
+	if r.settings.allowUnlimited {
+		fmt.Fprintln(r.io.Err, "mcp-bridge: warning: --allow-unlimited: where the engine cannot limit memory, processes and processors, cells have no such limits")
+	}
 	log := r.logger()
 	engine, err := r.engine(log)
 	if err != nil {
@@ -131,17 +97,18 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	}
 	a := &app{engine: engine, tools: tools, swept: make(chan struct{})}
 	a.bridge = bridge.New(bridge.Options{
-		Engine:      engine,
-		Image:       r.settings.image,
-		Limits:      r.settings.limits(),
-		Tools:       tools,
-		Servers:     enabled(config),
-		Version:     programVersion(),
-		Logger:      log,
-		Timeout:     time.Duration(r.settings.timeout),
-		MaxTimeout:  time.Duration(r.settings.maxTimeout),
-		Yield:       opts.yield,
-		OutputLimit: opts.outputLimit,
+		Engine:         engine,
+		Image:          r.settings.image,
+		Limits:         r.settings.limits(),
+		AllowUnlimited: r.settings.allowUnlimited,
+		Tools:          tools,
+		Servers:        enabled(config),
+		Version:        programVersion(),
+		Logger:         log,
+		Timeout:        time.Duration(r.settings.timeout),
+		MaxTimeout:     time.Duration(r.settings.maxTimeout),
+		Yield:          opts.yield,
+		OutputLimit:    opts.outputLimit,
 	})
 	if !opts.sweep {
 		close(a.swept)

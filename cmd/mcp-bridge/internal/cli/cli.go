@@ -133,7 +133,7 @@ func newRoot(stdio IO) *root {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return r.settings.fromEnvironment(cmd.Flags())
+			return r.settings.complete(cmd.Flags())
 		},
 	}
 	r.SetIn(stdio.In)

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,25 +11,32 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// defaultImage is what `make image` builds.
+// auto is the --runtime that takes the first engine that works.
+const auto = "auto"
+
+// defaultImage is what `make image` builds, and what engines use that keep
+// images.
 const defaultImage = "localhost/mcp-bridge-sandbox:latest"
 
-// settings are the flags. Each can be given as an environment variable too,
-// MCP_BRIDGE_ and the flag's name in capitals; the flag wins.
+// settings are the flags. Each can be given as an environment variable and in a
+// file, too: see [settings.complete].
 type settings struct {
 	configDirs []string
 	cacheDir   string
 	allowSelf  bool
 	logLevel   slog.Level
 
-	runtime    string
-	image      string
-	memory     byteSize
-	pids       int64
-	cpus       float64
-	timeout    seconds
-	maxTimeout seconds
-	yield      seconds
+	runtime        string
+	transport      transport
+	image          string
+	pullTimeout    seconds
+	memory         byteSize
+	pids           int64
+	cpus           float64
+	allowUnlimited bool
+	timeout        seconds
+	maxTimeout     seconds
+	yield          seconds
 }
 
 func (s *settings) addCommon(flags *pflag.FlagSet) {
@@ -45,36 +47,30 @@ func (s *settings) addCommon(flags *pflag.FlagSet) {
 }
 
 func (s *settings) addSandbox(flags *pflag.FlagSet) {
+	s.addEngine(flags)
 	s.memory = 512 << 20
 	s.timeout, s.maxTimeout = seconds(30*time.Second), seconds(120*time.Second)
-	flags.StringVar(&s.runtime, "runtime", "auto", "container engine: "+strings.Join(engineNames(), " or ")+", or auto")
-	flags.StringVar(&s.image, "image", defaultImage, "image of the sandbox, with Python 3.10 or newer")
+	s.pullTimeout = seconds(10 * time.Minute)
+	flags.StringVar(&s.image, "image", "", "image of the sandbox, with Python 3.10 or newer (default the engine's own: "+defaultImage+")")
+	flags.Var(&s.pullTimeout, "pull-timeout", "seconds that getting a missing image may take")
 	flags.Var(&s.memory, "memory", "memory of a sandbox, such as 512m or 2g")
 	flags.Int64Var(&s.pids, "pids", 128, "processes and threads of a sandbox")
 	flags.Float64Var(&s.cpus, "cpus", 1, "processors of a sandbox")
+	flags.BoolVar(&s.allowUnlimited, "allow-unlimited", false, "start sandboxes even where memory, processes and processors cannot be limited")
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")
+}
+
+// addEngine adds the flags that say where sandboxes run.
+func (s *settings) addEngine(flags *pflag.FlagSet) {
+	s.transport = transport(runtime.TransportAuto)
+	flags.StringVar(&s.runtime, "runtime", auto, "container engine: "+strings.Join(engineNames(), " or ")+", or auto: the first that works")
+	flags.Var(&s.transport, "transport", "how a sandbox is joined to the host: auto, socket, fd or stdio")
 }
 
 func (s *settings) addRun(flags *pflag.FlagSet) {
 	s.yield = seconds(45 * time.Second)
 	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
-}
-
-// fromEnvironment sets the flags that were not given from MCP_BRIDGE_*.
-func (s *settings) fromEnvironment(flags *pflag.FlagSet) error {
-	var errs []error
-	flags.VisitAll(func(flag *pflag.Flag) {
-		name := "MCP_BRIDGE_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
-		value, ok := os.LookupEnv(name)
-		if !ok || value == "" || flag.Changed || flag.Name == "help" {
-			return
-		}
-		if err := flag.Value.Set(value); err != nil {
-			errs = append(errs, configError("unset it, or see --"+flag.Name+" in mcp-bridge run --help", "environment variable %s=%q: %v", name, value, err))
-		}
-	})
-	return errors.Join(errs...)
 }
 
 // validate checks what no single flag can know.
@@ -95,53 +91,6 @@ func (s *settings) validate() error {
 func (s *settings) limits() runtime.Limits {
 	return runtime.Limits{MemoryBytes: int64(s.memory), PIDs: s.pids, CPUs: s.cpus}
 }
-
-// byteSize is a number of bytes with an optional unit of 1024: 512m, 2g, 1GiB.
-type byteSize int64
-
-func (b *byteSize) Set(text string) error {
-	number := strings.TrimRight(strings.ToLower(text), "kmgib")
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text)[len(number):], "b"), "i")
-	shift := slices.Index([]string{"", "k", "m", "g"}, unit)
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	if err != nil || shift < 0 || n <= 0 || n > 1<<40>>(10*shift) {
-		return fmt.Errorf("%q is not a size such as 512m or 2g", text)
-	}
-	*b = byteSize(n << (10 * shift))
-	return nil
-}
-
-func (b *byteSize) String() string {
-	if *b%(1<<20) == 0 {
-		return fmt.Sprintf("%dm", *b>>20)
-	}
-	return strconv.FormatInt(int64(*b), 10)
-}
-
-// Type names the value in help texts.
-func (*byteSize) Type() string { return "size" }
-
-// seconds is a duration, written as a number of seconds or as 90s, 2m.
-type seconds time.Duration
-
-func (s *seconds) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if n, plain := strconv.ParseFloat(text, 64); plain == nil {
-		d, err = time.Duration(n*float64(time.Second)), nil
-	}
-	if err != nil || d <= 0 || d > 24*time.Hour {
-		return fmt.Errorf("%q is not a number of seconds between 0 and 86400", text)
-	}
-	*s = seconds(d)
-	return nil
-}
-
-func (s *seconds) String() string {
-	return strconv.FormatFloat(time.Duration(*s).Seconds(), 'f', -1, 64)
-}
-
-// Type names the value in help texts.
-func (*seconds) Type() string { return "seconds" }
 
 // isCobraUsage reports whether cobra itself refused the command line; its own
 // errors have no type.
