@@ -71,12 +71,26 @@ type Expectation struct {
 	UID, GID int64 // the ids the engine chose
 	// EngineEnv are the variables the engine itself adds, KEY=VALUE, or KEY= followed by * for any value.
 	EngineEnv []string
+
+	// What an engine cannot do is excused here, and nowhere else.
+
+	// SharedUserNS: the engine has no user namespace to give, and UID is the host's.
+	SharedUserNS bool
+	// PlainBinds: the engine can mount the files and the socket's directory
+	// read-only, but not nosuid, nodev and noexec. There is nothing in them to
+	// which these would make a difference.
+	PlainBinds bool
+	// ExecutableDev: the engine's /dev, in which only root can write, lacks noexec.
+	ExecutableDev bool
+	// HiddenVolumes: the engine hides the volumes that an image declares under
+	// empty tmpfs, read-only, nosuid, nodev and noexec, wherever they are.
+	HiddenVolumes bool
 }
 
 // Attest compares facts with what spec demands of every sandbox, and returns
 // every difference. A sandbox with a difference must not run anything.
 func Attest(want Expectation, got Facts) []Difference {
-	a := attestation{spec: want.Spec}
+	a := attestation{Expectation: want, spec: want.Spec}
 	a.spec.Limits = a.spec.Limits.WithDefaults()
 	a.identity(want, got)
 	a.namespaces(got)
@@ -88,6 +102,7 @@ func Attest(want Expectation, got Facts) []Difference {
 
 // attestation collects differences.
 type attestation struct {
+	Expectation
 	spec  Spec
 	found []Difference
 }
@@ -140,7 +155,7 @@ func (a *attestation) namespaces(got Facts) {
 		switch {
 		case id == "" || host == "":
 			a.differ(kind+" namespace", "unknown", "private")
-		case id == host:
+		case id == host && !(kind == "user" && a.SharedUserNS):
 			a.differ(kind+" namespace", "the host's", "private")
 		}
 	}
@@ -228,11 +243,11 @@ func (a *attestation) mountProblem(m Mount) string {
 	case "/dev/shm":
 		return scratchProblem(m, l.ShmBytes)
 	case FilesDir, path.Dir(SocketPath):
-		return unless(m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec, "ro,nosuid,nodev,noexec")
+		return unless(m.ReadOnly && (a.PlainBinds || m.NoSUID && m.NoDev && m.NoExec), "ro,nosuid,nodev,noexec")
 	case "/etc/hostname", "/etc/passwd", "/etc/group", "/run/.containerenv":
 		return unless(m.ReadOnly, "read-only")
 	case "/dev":
-		return unless(m.Type == "tmpfs" && m.NoSUID && m.NoExec && m.Mode&0o022 == 0, "tmpfs,nosuid,noexec, writable by root only")
+		return unless(m.Type == "tmpfs" && m.NoSUID && (a.ExecutableDev || m.NoExec) && m.Mode&0o022 == 0, "tmpfs,nosuid,noexec, writable by root only")
 	case "/dev/pts":
 		return unless(m.Type == "devpts" && m.NoSUID && m.NoExec, "devpts,nosuid,noexec")
 	case "/proc":
@@ -244,7 +259,8 @@ func (a *attestation) mountProblem(m Mount) string {
 	case dir == "/dev" && m.Point == "/dev/mqueue", dir == "/proc", dir == "/sys":
 		return unless(m.ReadOnly || m.isDevice("null"), "read-only")
 	}
-	return "absent"
+	hidden := m.Type == "tmpfs" && m.Root == "/" && m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec
+	return unless(a.HiddenVolumes && hidden, "absent")
 }
 
 // scratchProblem checks a tmpfs that the program may write to.

@@ -222,3 +222,68 @@ func TestLimitsWithDefaults(t *testing.T) {
 		t.Errorf("rlimits %v, want %v", got, want)
 	}
 }
+
+// TestAttestExcuses checks that each excuse covers what it names, and that
+// nothing is excused without it.
+func TestAttestExcuses(t *testing.T) {
+	mount := func(f *runtime.Facts, point string) *runtime.Mount {
+		return &f.Mounts[slices.IndexFunc(f.Mounts, func(m runtime.Mount) bool { return m.Point == point })]
+	}
+	plain := func(point string) func(*runtime.Facts) {
+		return func(f *runtime.Facts) {
+			m := mount(f, point)
+			m.NoSUID, m.NoDev, m.NoExec = false, false, false
+		}
+	}
+	add := func(m runtime.Mount) func(*runtime.Facts) {
+		return func(f *runtime.Facts) { f.Mounts = append(f.Mounts, m) }
+	}
+	hidden := runtime.Mount{Point: "/data", Root: "/", Type: "tmpfs", ReadOnly: true, NoSUID: true, NoDev: true, NoExec: true}
+	writable, disk := hidden, hidden
+	writable.ReadOnly, disk.Type = false, "ext4"
+	for name, test := range map[string]struct {
+		excuse          func(*runtime.Expectation)
+		covers, exceeds func(*runtime.Facts)
+	}{
+		"user namespace": {
+			func(e *runtime.Expectation) { e.SharedUserNS = true },
+			func(f *runtime.Facts) { f.Namespaces["user"] = f.HostNamespaces["user"] },
+			func(f *runtime.Facts) { f.Namespaces["pid"] = f.HostNamespaces["pid"] },
+		},
+		"files": {
+			func(e *runtime.Expectation) { e.PlainBinds = true },
+			plain(runtime.FilesDir),
+			func(f *runtime.Facts) { mount(f, runtime.FilesDir).ReadOnly = false },
+		},
+		"socket": {
+			func(e *runtime.Expectation) { e.PlainBinds = true },
+			plain("/run/mcp-bridge/socket"),
+			func(f *runtime.Facts) { mount(f, "/run/mcp-bridge/socket").ReadOnly = false },
+		},
+		"devices": {
+			func(e *runtime.Expectation) { e.ExecutableDev = true },
+			func(f *runtime.Facts) { mount(f, "/dev").NoExec = false },
+			func(f *runtime.Facts) { mount(f, "/dev").Mode = 0o1777 },
+		},
+		"writable volume":   {func(e *runtime.Expectation) { e.HiddenVolumes = true }, add(hidden), add(writable)},
+		"volume on disk":    {func(e *runtime.Expectation) { e.HiddenVolumes = true }, add(hidden), add(disk)},
+		"scratch read-only": {func(e *runtime.Expectation) { e.HiddenVolumes = true }, add(hidden), func(f *runtime.Facts) { mount(f, "/tmp").ReadOnly = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			excused := expectation()
+			test.excuse(&excused)
+			covered, exceeding := facts(), facts()
+			test.covers(&covered)
+			test.exceeds(&exceeding)
+			if found := runtime.Attest(excused, covered); len(found) > 0 {
+				t.Errorf("not excused: %v", found)
+			}
+			if len(runtime.Attest(expectation(), covered)) == 0 {
+				t.Error("excused without an excuse")
+			}
+			if len(runtime.Attest(excused, exceeding)) == 0 {
+				t.Error("excused beyond what is named")
+			}
+		})
+	}
+}
