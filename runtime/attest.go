@@ -69,6 +69,10 @@ func (d Difference) String() string {
 type Expectation struct {
 	Spec     Spec
 	UID, GID int64 // the ids the engine chose
+	// Transport decides which mounts there are. "" is TransportSocket.
+	Transport Transport
+	// Rlimits are wanted beside those of the spec's limits.
+	Rlimits map[string]int64
 	// EngineEnv are the variables the engine itself adds, KEY=VALUE, or KEY= followed by * for any value.
 	EngineEnv []string
 
@@ -95,8 +99,24 @@ func Attest(want Expectation, got Facts) []Difference {
 	a.identity(want, got)
 	a.namespaces(got)
 	a.mounts(got.Mounts)
-	a.limits(got)
+	a.rlimits(want.Spec.Limits.WithDefaults().Rlimits(), got.Rlimits)
+	a.rlimits(want.Rlimits, got.Rlimits)
+	if !want.Spec.AllowUnlimited {
+		a.found = append(a.found, AttestLimits(want.Spec, got.Cgroup)...)
+	}
 	a.environment(want, got.Env)
+	return a.found
+}
+
+// AttestLimits compares the limits of the control group with the spec's. It is
+// the part of Attest that [Spec.AllowUnlimited] leaves out.
+func AttestLimits(want Spec, got CgroupLimits) []Difference {
+	var a attestation
+	l := want.Limits.WithDefaults()
+	a.atMost("memory limit", got.MemoryBytes, l.MemoryBytes)
+	a.atMost("swap limit", got.SwapBytes, 0)
+	a.atMost("process limit", got.PIDs, l.PIDs)
+	a.atMost("cpu limit", got.MilliCPUs, l.MilliCPUs())
 	return a.found
 }
 
@@ -164,14 +184,9 @@ func (a *attestation) namespaces(got Facts) {
 	}
 }
 
-func (a *attestation) limits(got Facts) {
-	l := a.spec.Limits
-	a.atMost("memory limit", got.Cgroup.MemoryBytes, l.MemoryBytes)
-	a.atMost("swap limit", got.Cgroup.SwapBytes, 0)
-	a.atMost("process limit", got.Cgroup.PIDs, l.PIDs)
-	a.atMost("cpu limit", got.Cgroup.MilliCPUs, l.MilliCPUs())
-	for name, want := range l.Rlimits() {
-		limit, ok := got.Rlimits[name]
+func (a *attestation) rlimits(wanted map[string]int64, got map[string]Rlimit) {
+	for name, want := range wanted {
+		limit, ok := got[name]
 		if !ok {
 			limit = Rlimit{Unlimited, Unlimited}
 		}
@@ -212,12 +227,11 @@ func envName(kv string) string {
 // mounts demands that every mount is one we know, with the options it must
 // have, and that none of those we count on is missing.
 func (a *attestation) mounts(mounts []Mount) {
-	required := map[string]bool{
-		"/": true, "/tmp": true, Workspace: true, "/dev/shm": true, "/proc": true,
-		path.Dir(SocketPath): true,
-	}
-	if a.spec.Files != nil {
-		required[FilesDir] = true
+	required := map[string]bool{"/": true, "/tmp": true, Workspace: true, "/dev/shm": true, "/proc": true}
+	for point, wanted := range map[string]bool{FilesDir: a.hasFiles(), path.Dir(SocketPath): a.hasSocket()} {
+		if wanted {
+			required[point] = true
+		}
 	}
 	for _, m := range mounts {
 		delete(required, m.Point)
@@ -228,6 +242,14 @@ func (a *attestation) mounts(mounts []Mount) {
 	for point := range required {
 		a.differ("mount "+point, "missing", "mounted")
 	}
+}
+
+func (a *attestation) hasFiles() bool {
+	return a.spec.Files != nil && a.Transport != TransportStdio
+}
+
+func (a *attestation) hasSocket() bool {
+	return a.Transport == TransportSocket || a.Transport == ""
 }
 
 // mountProblem returns what m should be but is not, or "".
@@ -243,6 +265,9 @@ func (a *attestation) mountProblem(m Mount) string {
 	case "/dev/shm":
 		return scratchProblem(m, l.ShmBytes)
 	case FilesDir, path.Dir(SocketPath):
+		if m.Point == FilesDir && !a.hasFiles() || m.Point != FilesDir && !a.hasSocket() {
+			return "absent"
+		}
 		return unless(m.ReadOnly && (a.PlainBinds || m.NoSUID && m.NoDev && m.NoExec), "ro,nosuid,nodev,noexec")
 	case "/etc/hostname", "/etc/passwd", "/etc/group", "/run/.containerenv":
 		return unless(m.ReadOnly, "read-only")

@@ -192,6 +192,65 @@ func requireMountNamed(t *testing.T, f runtime.Facts, point string) {
 	}
 }
 
+// TestAttestTransport expects the mounts of each transport, and no others.
+func TestAttestTransport(t *testing.T) {
+	socket := "/run/mcp-bridge/socket"
+	for _, test := range []struct {
+		transport runtime.Transport
+		files     bool
+		extra     []string
+	}{
+		{runtime.TransportSocket, true, nil},
+		{runtime.TransportSocket, false, []string{runtime.FilesDir}},
+		{runtime.TransportFD, true, []string{socket}},
+		{runtime.TransportStdio, true, []string{runtime.FilesDir, socket}},
+	} {
+		want, f := expectation(), facts()
+		want.Transport = test.transport
+		if !test.files {
+			want.Spec.Files = nil
+		}
+		var named []string
+		for _, d := range runtime.Attest(want, f) {
+			named = append(named, strings.TrimPrefix(d.Fact, "mount "))
+		}
+		if !slices.Equal(named, test.extra) {
+			t.Errorf("%s: differences in %q, want %q", test.transport, named, test.extra)
+		}
+		f.Mounts = slices.DeleteFunc(f.Mounts, func(m runtime.Mount) bool { return slices.Contains(test.extra, m.Point) })
+		if found := runtime.Attest(want, f); len(found) > 0 {
+			t.Errorf("%s: differences %v", test.transport, found)
+		}
+	}
+}
+
+// TestAttestUnlimited lets the control group's limits go where that is allowed,
+// and nothing else.
+func TestAttestUnlimited(t *testing.T) {
+	want, f := expectation(), facts()
+	f.Cgroup = runtime.CgroupLimits{MemoryBytes: runtime.Unlimited, SwapBytes: runtime.Unlimited, PIDs: runtime.Unlimited, MilliCPUs: runtime.Unlimited}
+	if found := runtime.Attest(want, f); len(found) != 4 {
+		t.Errorf("without leave: differences %v, want four", found)
+	}
+	want.Spec.AllowUnlimited = true
+	if found := runtime.Attest(want, f); len(found) > 0 {
+		t.Errorf("with leave: differences %v", found)
+	}
+	if found := runtime.AttestLimits(want.Spec, f.Cgroup); len(found) != 4 {
+		t.Errorf("limits that are not in force: %v, want four", found)
+	}
+	want.Rlimits = map[string]int64{"data": 1 << 29}
+	f.Rlimits["nofile"] = runtime.Rlimit{Soft: runtime.Unlimited, Hard: runtime.Unlimited}
+	var named []string
+	for _, d := range runtime.Attest(want, f) {
+		named = append(named, d.Fact)
+	}
+	slices.Sort(named)
+	if want := []string{"hard rlimit data", "hard rlimit nofile", "rlimit data", "rlimit nofile"}; !slices.Equal(named, want) {
+		t.Errorf("differences in %q, want %q", named, want)
+	}
+}
+
 func TestAttestSpecLimits(t *testing.T) {
 	want := expectation()
 	want.Spec.Limits = runtime.Limits{MemoryBytes: 1 << 20, PIDs: 1, CPUs: 0.5, OpenFiles: 1, TmpBytes: 1, WorkspaceBytes: 1, ShmBytes: 1}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -28,7 +29,7 @@ func (d cgroupDir) dir() string { return filepath.Join(d.mount, d.path) }
 
 // CgroupOf returns the control group of a process.
 func CgroupOf(pid int) (Cgroup, error) {
-	text, err := procDir(fmt.Sprintf("/proc/%d", pid)).read("cgroup")
+	text, err := procSource(fmt.Sprintf("/proc/%d", pid))("cgroup")
 	if err != nil {
 		return Cgroup{}, err
 	}
@@ -80,19 +81,6 @@ func parseCgroup(cgroup, mountinfo string) (Cgroup, error) {
 	g.pids, _, err2 = find("pids")
 	g.cpu, _, err3 = find("cpu")
 	return g, errors.Join(err1, err2, err3)
-}
-
-func (p procDir) cgroup(f *runtime.Facts) error {
-	var pid int
-	if _, err := fmt.Sscanf(string(p), "/proc/%d", &pid); err != nil {
-		return err
-	}
-	g, err := CgroupOf(pid)
-	if err != nil {
-		return err
-	}
-	f.Cgroup, err = g.Limits()
-	return err
 }
 
 // Limits returns what is in force for the group: of each limit the tightest
@@ -183,4 +171,22 @@ func milliCPUs(quota, period string) (int64, error) {
 func hostHasSwap() bool {
 	data, err := os.ReadFile("/proc/swaps")
 	return err != nil || strings.Count(string(data), "\n") > 1
+}
+
+// OOMKills returns how often the OOM killer has acted in the process's control
+// group, for a group that exists.
+func (g Cgroup) OOMKills() int64 {
+	for _, file := range []string{"memory.events", "memory.oom_control"} {
+		data, err := os.ReadFile(filepath.Join(g.memory.dir(), file))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key == "oom_kill" {
+				n, _ := strconv.ParseInt(value, 10, 64)
+				return n
+			}
+		}
+	}
+	return 0
 }

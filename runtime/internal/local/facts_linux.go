@@ -3,11 +3,8 @@ package local
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -15,258 +12,36 @@ import (
 
 // ReadFacts reads from /proc and the cgroup file systems what the kernel
 // enforces on the process pid, which must still be alive afterwards for the
-// facts to be its own. A nil Env means that the environment cannot be read from
-// here, which is so for another user's process.
+// facts to be its own.
 func ReadFacts(pid int) (runtime.Facts, error) {
-	p := procDir(fmt.Sprintf("/proc/%d", pid))
-	var f runtime.Facts
-	err := errors.Join(
-		p.status(&f),
-		p.namespaces(&f),
-		p.interfaces(&f),
-		p.mounts(&f),
-		p.rlimits(&f),
-		p.environment(&f),
-		p.cgroup(&f),
-	)
-	return f, err
+	f, err1 := ParseFacts(procSource(fmt.Sprintf("/proc/%d", pid)))
+	var own runtime.Facts
+	err2 := procSource("/proc/self").namespaces(&own)
+	f.HostNamespaces = own.Namespaces
+	group, err3 := CgroupOf(pid)
+	if err3 == nil {
+		f.Cgroup, err3 = group.Limits()
+	}
+	return f, errors.Join(err1, err2, err3)
 }
 
-// OOMKills returns how often the OOM killer has acted in the process's control
-// group, for a group that exists.
-func (g Cgroup) OOMKills() int64 {
-	for _, file := range []string{"memory.events", "memory.oom_control"} {
-		data, err := os.ReadFile(filepath.Join(g.memory.dir(), file))
-		if err != nil {
-			continue
+// procSource is the source that a process's directory in /proc is.
+func procSource(dir string) Source {
+	return func(name string) (string, error) {
+		name = filepath.Join(dir, name)
+		if strings.HasPrefix(name, filepath.Join(dir, "ns")+"/") {
+			return os.Readlink(name)
 		}
-		for line := range strings.Lines(string(data)) {
-			if key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key == "oom_kill" {
-				n, _ := strconv.ParseInt(value, 10, 64)
-				return n
-			}
-		}
+		data, err := os.ReadFile(name)
+		return string(data), err
 	}
-	return 0
-}
-
-// procDir is the directory of a process in /proc.
-type procDir string
-
-func (p procDir) read(name string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(string(p), name))
-	return string(data), err
-}
-
-func (p procDir) status(f *runtime.Facts) error {
-	text, err := p.read("status")
-	if err != nil {
-		return err
-	}
-	uidMap, err1 := p.idMap("uid_map")
-	gidMap, err2 := p.idMap("gid_map")
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	fields := map[string][]string{}
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(line, ":")
-		fields[key] = strings.Fields(value)
-	}
-	s := statusFields{fields: fields}
-	f.UID = s.id("Uid", uidMap)
-	f.GID = s.id("Gid", gidMap)
-	for _, g := range fields["Groups"] {
-		f.Groups = append(f.Groups, uidInside(s.number(g, 10), gidMap))
-	}
-	f.Caps = runtime.Caps{
-		Inheritable: s.hex("CapInh"), Permitted: s.hex("CapPrm"), Effective: s.hex("CapEff"),
-		Bounding: s.hex("CapBnd"), Ambient: s.hex("CapAmb"),
-	}
-	f.NoNewPrivs = s.first("NoNewPrivs") == "1"
-	f.Seccomp = int(s.number(s.first("Seccomp"), 10))
-	return s.err
-}
-
-// statusFields reads /proc/pid/status, and remembers the first thing it could
-// not make sense of.
-type statusFields struct {
-	fields map[string][]string
-	err    error
-}
-
-func (s *statusFields) fail(what string) {
-	if s.err == nil {
-		s.err = fmt.Errorf("unexpected form of /proc/pid/status: %s", what)
-	}
-}
-
-func (s *statusFields) first(key string) string {
-	if v := s.fields[key]; len(v) > 0 {
-		return v[0]
-	}
-	s.fail(key)
-	return ""
-}
-
-func (s *statusFields) number(text string, base int) int64 {
-	n, err := strconv.ParseInt(text, base, 64)
-	if err != nil {
-		s.fail(text)
-	}
-	return n
-}
-
-func (s *statusFields) hex(key string) uint64 {
-	n, err := strconv.ParseUint(s.first(key), 16, 64)
-	if err != nil {
-		s.fail(key)
-	}
-	return n
-}
-
-// id returns the one id that all of real, effective, saved and file system ids
-// are, as seen inside the namespace; 0, which no sandbox may have, if they differ.
-func (s *statusFields) id(key string, m []idRange) int64 {
-	ids := s.fields[key]
-	if len(ids) != 4 || len(slices.Compact(slices.Clone(ids))) != 1 {
-		s.fail(key)
-		return 0
-	}
-	return uidInside(s.number(ids[0], 10), m)
-}
-
-// idRange is a line of uid_map or gid_map.
-type idRange struct{ inside, outside, size int64 }
-
-func (p procDir) idMap(name string) ([]idRange, error) {
-	text, err := p.read(name)
-	if err != nil {
-		return nil, err
-	}
-	var ranges []idRange
-	for line := range strings.Lines(text) {
-		var r idRange
-		if _, err := fmt.Sscan(line, &r.inside, &r.outside, &r.size); err != nil {
-			return nil, fmt.Errorf("unexpected form of %s: %w", name, err)
-		}
-		ranges = append(ranges, r)
-	}
-	return ranges, nil
-}
-
-// uidInside maps an id seen from here to the one in the namespace, -1 if there
-// is none.
-func uidInside(id int64, ranges []idRange) int64 {
-	for _, r := range ranges {
-		if r.outside <= id && id-r.outside < r.size {
-			return r.inside + id - r.outside
-		}
-	}
-	return -1
-}
-
-func (p procDir) namespaces(f *runtime.Facts) error {
-	var err1, err2 error
-	f.Namespaces, err1 = readNamespaces(p)
-	f.HostNamespaces, err2 = readNamespaces("/proc/self")
-	return errors.Join(err1, err2)
-}
-
-func readNamespaces(p procDir) (map[string]string, error) {
-	ids := map[string]string{}
-	var errs []error
-	for _, kind := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
-		id, err := os.Readlink(filepath.Join(string(p), "ns", kind))
-		ids[kind], errs = id, append(errs, err)
-	}
-	return ids, errors.Join(errs...)
-}
-
-func (p procDir) interfaces(f *runtime.Facts) error {
-	text, err := p.read("net/dev")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(text) {
-		if name, _, ok := strings.Cut(line, ":"); ok {
-			f.Interfaces = append(f.Interfaces, strings.TrimSpace(name))
-		}
-	}
-	return nil
-}
-
-// rlimitNames are the lines of /proc/pid/limits by the engines' names.
-var rlimitNames = map[string]string{
-	"Max core file size": "core", "Max file size": "fsize", "Max locked memory": "memlock",
-	"Max open files": "nofile", "Max processes": "nproc",
-}
-
-func (p procDir) rlimits(f *runtime.Facts) error {
-	text, err := p.read("limits")
-	if err != nil {
-		return err
-	}
-	f.Rlimits = map[string]runtime.Rlimit{}
-	for line := range strings.Lines(text) {
-		const nameWidth = 26
-		if len(line) <= nameWidth {
-			continue
-		}
-		values := strings.Fields(line[nameWidth:])
-		name, ok := rlimitNames[strings.TrimSpace(line[:nameWidth])]
-		if !ok || len(values) < 2 {
-			continue
-		}
-		soft, err1 := parseLimit(values[0])
-		hard, err2 := parseLimit(values[1])
-		if err := errors.Join(err1, err2); err != nil {
-			return fmt.Errorf("unexpected form of /proc/pid/limits: %w", err)
-		}
-		f.Rlimits[name] = runtime.Rlimit{Soft: soft, Hard: hard}
-	}
-	return nil
-}
-
-// parseLimit understands the words that stand for no limit in /proc and in
-// cgroup files.
-func parseLimit(text string) (int64, error) {
-	switch text = strings.TrimSpace(text); text {
-	case "unlimited", "max", "-1":
-		return runtime.Unlimited, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	if n > 1<<62 { // cgroup v1 writes the largest multiple of the page size
-		return runtime.Unlimited, nil
-	}
-	return int64(n), nil
-}
-
-func (p procDir) environment(f *runtime.Facts) error {
-	text, err := p.read("environ")
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f.Env = []string{}
-	for kv := range strings.SplitSeq(strings.TrimRight(text, "\x00"), "\x00") {
-		if kv != "" {
-			f.Env = append(f.Env, kv)
-		}
-	}
-	return nil
 }
 
 // HardLimit returns the calling process's own hard limit by its short name, the
 // most an engine without CAP_SYS_RESOURCE can give.
 func HardLimit(name string) (int64, error) {
 	var f runtime.Facts
-	if err := procDir("/proc/self").rlimits(&f); err != nil {
+	if err := procSource("/proc/self").rlimits(&f); err != nil {
 		return 0, err
 	}
 	limit, ok := f.Rlimits[name]

@@ -289,7 +289,7 @@ func TestReadFactsOfSelf(t *testing.T) {
 			t.Errorf("%s namespace is %q, the host's %q", kind, id, f.HostNamespaces[kind])
 		}
 	}
-	if len(f.Rlimits) != 5 {
+	if len(f.Rlimits) != len(rlimitNames) {
 		t.Errorf("rlimits: %v", f.Rlimits)
 	}
 }

@@ -14,8 +14,8 @@ type mountEntry struct {
 	id, parent int
 }
 
-func (p procDir) mounts(f *runtime.Facts) error {
-	text, err := p.read("mountinfo")
+func (read Source) mounts(f *runtime.Facts) error {
+	text, err := read("mountinfo")
 	if err != nil {
 		return err
 	}
