@@ -10,8 +10,9 @@ import (
 )
 
 // readRegular returns the content of a regular file of at most limit bytes,
-// following symbolic links. It neither blocks on nor has a side effect on
-// anything that is not a regular file. Errors do not repeat the path.
+// following symbolic links, which nobody but the user and root can have written.
+// It neither blocks on nor has a side effect on anything that is not a regular
+// file. Errors do not repeat the path, but for a command that mends them.
 func readRegular(path string, limit int64) ([]byte, error) {
 	// Before opening, because opening a device can act on it; after opening,
 	// because the name may mean something else by then.
@@ -31,6 +32,9 @@ func readRegular(path string, limit int64) ([]byte, error) {
 		return nil, withoutPath(err)
 	}
 	if err := requireRegular(info); err != nil {
+		return nil, err
+	}
+	if err := requireTrusted(path, info); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

@@ -38,8 +38,9 @@ type LoadOptions struct {
 // Load reads every *.json file in the folders, files in order of their names
 // (those beginning with a dot are skipped). It never fails as a whole: what
 // cannot be used is left out and reported in Config.Problems, and hides
-// nothing else. A folder that does not exist is empty. Of several definitions
-// with the same name the first usable one counts.
+// nothing else. Files and folders that others than the user and root own or can
+// write are not used. A folder that does not exist is empty. Of several
+// definitions with the same name the first usable one counts.
 func Load(opts LoadOptions) *Config {
 	l := newLoader(opts)
 	for _, dir := range l.dirs {
@@ -117,6 +118,12 @@ func jsonFiles(dir string) ([]string, error) {
 		return nil, withoutPath(err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
+	if info, err = f.Stat(); err != nil {
+		return nil, withoutPath(err)
+	}
+	if err := requireTrusted(dir, info); err != nil {
+		return nil, err
+	}
 	entries, err := f.ReadDir(maxDirEntries)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, withoutPath(err)
@@ -137,6 +144,9 @@ func jsonFiles(dir string) ([]string, error) {
 
 func (l *loader) loadFile(path string) {
 	data, err := readRegular(path, maxFileBytes)
+	if err == nil {
+		err = requireTrustedTarget(path)
+	}
 	if err != nil {
 		l.problem(path, "", err)
 		return
