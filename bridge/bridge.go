@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,36 +40,50 @@ type Options struct {
 	Grace      time.Duration // from an interrupt to a kill; 3 s
 	Yield      time.Duration // after which a call answers "still running"; 45 s
 
-	OutputLimit int // characters of output, and of a value, shown to the model; 20,000
-	MaxSessions int // sandboxes at the same time; 16
-	MaxWaiting  int // calls waiting for one session; 32
+	OutputLimit  int // characters of output, and of a value, shown to the model; 20,000
+	MaxSandboxes int // at the same time, spare ones included; 16
+	MaxSessions  int // remembered, with a sandbox or without; 256
+	MaxWaiting   int // calls waiting for one session; 32
+
+	// Warm is how many spare sandboxes Serve keeps, once there is a client, for
+	// sessions to come; 0.
+	Warm int
+	// IdleTimeout is how long a session keeps its sandbox after a cell; zero is
+	// for ever.
+	IdleTimeout time.Duration
 }
 
 // A Bridge runs cells in sessions. Its methods may be called concurrently.
 type Bridge struct {
-	opts  Options
-	log   *slog.Logger
-	calls atomic.Int64 // of the tool, running
+	opts   Options
+	log    *slog.Logger
+	calls  atomic.Int64 // of the tool, running
+	places *places
+	pool   *pool
 
 	mu       sync.Mutex
 	closed   bool
 	sessions map[string]*session
 }
 
-// New returns a Bridge. Nothing is started before the first cell. The caller
-// must Close it before the engine and the tools.
+// New returns a Bridge. Nothing is started before the first cell, but for what
+// Options.Warm asks for. The caller must Close it before the engine and the
+// tools.
 func New(opts Options) *Bridge {
 	setDefault(&opts.Timeout, 30*time.Second)
 	setDefault(&opts.MaxTimeout, 120*time.Second)
 	setDefault(&opts.Grace, 3*time.Second)
 	setDefault(&opts.Yield, 45*time.Second)
 	setDefault(&opts.OutputLimit, 20_000)
-	setDefault(&opts.MaxSessions, 16)
+	setDefault(&opts.MaxSandboxes, 16)
+	setDefault(&opts.MaxSessions, 256)
 	setDefault(&opts.MaxWaiting, 32)
 	setDefault(&opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Timeout = min(opts.Timeout, opts.MaxTimeout)
 	opts.Limits = opts.Limits.WithDefaults()
-	return &Bridge{opts: opts, log: opts.Logger, sessions: map[string]*session{}}
+	b := &Bridge{opts: opts, log: opts.Logger, sessions: map[string]*session{}, places: newPlaces(opts.MaxSandboxes)}
+	b.pool = newPool(opts.Warm, b.places, b.startKernel, b.log)
+	return b
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -110,6 +125,7 @@ func (b *Bridge) Run(ctx context.Context, req Request) Result {
 	if err != nil {
 		return failure(err)
 	}
+	defer b.release(s)
 	start := time.Now()
 	result, err := s.run(ctx, req)
 	if err != nil {
@@ -120,22 +136,97 @@ func (b *Bridge) Run(ctx context.Context, req Request) Result {
 	return result
 }
 
-// session returns the session of that name, new or not.
+// session returns the session of that name, new or not. The caller must release
+// it.
 func (b *Bridge) session(name string) (*session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, errClosing
 	}
-	if s := b.sessions[name]; s != nil {
-		return s, nil
+	s := b.sessions[name]
+	if s == nil {
+		if len(b.sessions) >= b.opts.MaxSessions && !b.forget() {
+			return nil, fmt.Errorf("there are %d sessions in use already, the most allowed: use one of them", len(b.sessions))
+		}
+		s = newSession(b)
+		b.sessions[name] = s
 	}
-	if len(b.sessions) >= b.opts.MaxSessions {
-		return nil, fmt.Errorf("there are %d sessions already, the most allowed: use one of them", len(b.sessions))
-	}
-	s := newSession(b)
-	b.sessions[name] = s
+	s.calls++
 	return s, nil
+}
+
+func (b *Bridge) release(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.calls--
+}
+
+// forget drops the session that was used least recently, of those that have no
+// sandbox. b.mu is held.
+func (b *Bridge) forget() bool {
+	var oldest string
+	var since time.Time
+	found := false
+	for name, s := range b.sessions {
+		used, live := s.state()
+		if s.calls == 0 && !live && (!found || used.Before(since)) {
+			oldest, since, found = name, used, true
+		}
+	}
+	if found {
+		delete(b.sessions, oldest)
+	}
+	return found
+}
+
+// startKernel starts a sandbox that takes place.
+func (b *Bridge) startKernel(ctx context.Context, place *place) (*kernel, error) {
+	return startKernel(ctx, kernelOptions{
+		engine: b.opts.Engine, image: b.opts.Image, limits: b.opts.Limits, allowUnlimited: b.opts.AllowUnlimited,
+		place: place, log: b.log,
+	})
+}
+
+// place returns a place for a session's sandbox. Where there is none, the
+// sandbox that has been idle for the longest time makes room.
+func (b *Bridge) place(ctx context.Context) (*place, error) {
+	for {
+		freed, soon := b.places.next()
+		if place := b.places.take(); place != nil {
+			return place, nil
+		}
+		if !soon && !b.stopIdlest() {
+			return nil, fmt.Errorf("all %d sandboxes are busy, the most allowed: try again when a cell has ended, or use a session that has one",
+				b.opts.MaxSandboxes)
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// stopIdlest stops the sandbox that has been idle for the longest time. It
+// reports whether there was one.
+func (b *Bridge) stopIdlest() bool {
+	type candidate struct {
+		session *session
+		used    time.Time
+	}
+	var all []candidate
+	b.mu.Lock()
+	for _, s := range b.sessions {
+		if used, live := s.state(); live {
+			all = append(all, candidate{s, used})
+		}
+	}
+	b.mu.Unlock()
+	slices.SortFunc(all, func(a, b candidate) int { return a.used.Compare(b.used) })
+	return slices.ContainsFunc(all, func(c candidate) bool {
+		return c.session.stop(0, fmt.Sprintf("to make room, as it had been idle longest of the %d there may be", b.opts.MaxSandboxes))
+	})
 }
 
 var errClosing = errors.New("mcp-bridge is shutting down")
@@ -148,6 +239,7 @@ func (b *Bridge) Close() {
 	b.sessions = map[string]*session{}
 	b.mu.Unlock()
 	var wg sync.WaitGroup
+	wg.Go(b.pool.close)
 	for _, s := range sessions {
 		wg.Go(s.close)
 	}

@@ -25,6 +25,8 @@ type engine struct {
 	start  func(ctx context.Context, spec runtime.Spec) error
 
 	mu    sync.Mutex
+	tries int // starts, failed ones included
+	most  int // sandboxes there have been at a time
 	boxes []*box
 }
 
@@ -37,6 +39,9 @@ func (e *engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
+	e.mu.Lock()
+	e.tries++
+	e.mu.Unlock()
 	if e.start != nil {
 		if err := e.start(ctx, spec); err != nil {
 			return nil, err
@@ -65,7 +70,21 @@ func (e *engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.boxes = append(e.boxes, b)
+	open := 0
+	for _, b := range e.boxes {
+		if !b.isClosed() {
+			open++
+		}
+	}
+	e.most = max(e.most, open)
 	return b, nil
+}
+
+// attempts is how many starts were tried.
+func (e *engine) attempts() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tries
 }
 
 // started is how many sandboxes there have been, and open how many there are.
@@ -90,6 +109,7 @@ type box struct {
 
 	mu     sync.Mutex
 	closed bool
+	ran    []string // the code of its cells
 }
 
 func (b *box) ID() string                   { return "box" }
@@ -115,6 +135,12 @@ func (b *box) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	return nil
+}
+
+func (b *box) note(code string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ran = append(b.ran, code)
 }
 
 func (b *box) isClosed() bool {
@@ -224,6 +250,7 @@ func (k *kernel) loop() {
 		switch m.Method {
 		case "execute":
 			c := newCell(m)
+			k.box.note(c.Code)
 			k.inflight[c.Number] = c
 			switch {
 			case k.lostReason != "": // as the real one does when a cell crosses the loss
@@ -264,7 +291,7 @@ func (k *kernel) run(c *cell) {
 	case "raise":
 		k.answer(c, nil, object{"status": "error", "error": object{"type": "E", "message": rest, "traceback": "Traceback: " + rest}})
 	case "sleep":
-		d, err := time.ParseDuration(rest)
+		d, err := time.ParseDuration(strings.Fields(rest)[0])
 		if err != nil {
 			panic(err)
 		}

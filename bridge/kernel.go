@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -30,24 +29,25 @@ const (
 )
 
 // A kernel is the host's end of one sandbox: it sends cells, one at a time, and
-// receives their output and outcome.
+// receives their output and outcome. Until it has a user it is a spare: it sends
+// nothing, and nothing may come.
 type kernel struct {
 	box     runtime.Sandbox
 	control *wire.Conn
 	calls   *wire.Conn
 	log     *slog.Logger
-	memory  int64               // the sandbox's limit in bytes
-	output  func(text string)   // these two are called by the one goroutine
-	lost    func(reason string) // that reads control; lost if no outcome tells it
+	memory  int64 // the sandbox's limit in bytes
+	place   *place
 
-	stop context.CancelFunc // ends the callback server
-	wg   sync.WaitGroup     // the readers of both channels, and the reaper
-	dead chan struct{}      // closed when the sandbox is of no more use
+	wg   sync.WaitGroup // the readers of both channels, and the reaper
+	dead chan struct{}  // closed when the sandbox is of no more use
 
 	mu      sync.Mutex
-	err     error         // why dead was closed
-	pending *pendingCell  // the cell that runs
-	ready   chan struct{} // closed while there is a REPL to send a cell to
+	user    *kernelUser        // set once
+	stop    context.CancelFunc // ends the callback server; nil without user
+	err     error              // why dead was closed
+	pending *pendingCell       // the cell that runs
+	ready   chan struct{}      // closed while there is a REPL to send a cell to
 	lastID  int64
 }
 
@@ -99,15 +99,33 @@ type kernelOptions struct {
 	image          string
 	limits         runtime.Limits
 	allowUnlimited bool
-	tools          Tools
-	handlers       map[string]proxy.Handler // more methods of the callback channel
-	output         func(text string)        // what cells print, in order
-	lost           func(reason string)      // the REPL is gone, which no outcome tells, and a new one is coming
+	place          *place // freed when the sandbox is gone, or has not started
 	log            *slog.Logger
 }
 
-// startKernel starts a sandbox with a kernel in it. ctx bounds the start.
+// A kernelUser is whom a kernel runs cells for. output and lost are called by
+// one goroutine.
+type kernelUser struct {
+	tools    Tools
+	handlers map[string]proxy.Handler // more methods of the callback channel
+	output   func(text string)        // what cells print, in order
+	lost     func(reason string)      // the REPL is gone, which no outcome tells, and a new one is coming
+}
+
+// startKernel starts a sandbox with a kernel in it, which has no user yet. ctx
+// bounds the start.
 func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
+	k, err := connectKernel(ctx, opts)
+	if err != nil {
+		opts.place.free()
+		return nil, err
+	}
+	k.wg.Go(k.readControl)
+	k.wg.Go(k.reap)
+	return k, nil
+}
+
+func connectKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 	command, err := sandboximage.Command(runtime.FilesDir, sandboximage.Settings{
 		DataLimit: dataLimit(opts.limits.MemoryBytes),
 	})
@@ -135,22 +153,46 @@ func startKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		calls:   wire.NewConn(box.Callback()),
 		log:     opts.log.With("sandbox_id", box.ID()),
 		memory:  opts.limits.MemoryBytes,
-		output:  opts.output,
-		lost:    opts.lost,
+		place:   opts.place,
 		dead:    make(chan struct{}),
 		ready:   make(chan struct{}),
 	}
 	if err := k.greet(ctx); err != nil {
-		k.log.Warn("kernel did not answer", "error", err, "close_error", box.Close())
-		return nil, cmp.Or(ctx.Err(), errNoAnswer)
+		closeErr := box.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		k.log.Warn("kernel did not answer", "error", err, "close_error", closeErr)
+		return nil, errNoAnswer
 	}
 	close(k.ready)
-	callCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	k.stop = stop
-	k.wg.Go(k.readControl)
-	k.wg.Go(func() { k.serveCalls(callCtx, opts.tools, opts.handlers) })
-	k.wg.Go(k.reap)
 	return k, nil
+}
+
+// serve gives the kernel its user, for good. It fails if the sandbox has died.
+func (k *kernel) serve(ctx context.Context, user kernelUser) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err != nil {
+		return k.err
+	}
+	if k.user != nil {
+		return errors.New("the sandbox belongs to another session") // a bug: no sandbox changes hands
+	}
+	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
+	k.user = &user
+	k.wg.Go(func() { k.serveCalls(ctx, user.tools, user.handlers) })
+	return nil
+}
+
+// isDead reports whether the sandbox is of no more use.
+func (k *kernel) isDead() bool {
+	select {
+	case <-k.dead:
+		return true
+	default:
+		return false
+	}
 }
 
 // noKernel is the error of an image in which the kernel ends at once: it tells
@@ -290,13 +332,19 @@ func (k *kernel) ending() error {
 }
 
 func (k *kernel) handle(m *wire.Message) error {
+	k.mu.Lock()
+	user := k.user
+	k.mu.Unlock()
+	if user == nil {
+		return fmt.Errorf("%w: %.32q before the first cell", wire.ErrProtocol, m.Method)
+	}
 	switch m.Method {
 	case "output":
 		var out struct{ Text string }
 		if err := json.Unmarshal(m.Params, &out); err != nil {
 			return fmt.Errorf("%w: output", wire.ErrProtocol)
 		}
-		k.output(out.Text)
+		user.output(out.Text)
 		return nil
 	case "lost":
 		var lost struct{ Reason string }
@@ -321,7 +369,7 @@ func (k *kernel) noteLost(reason string) {
 		k.pending.lost = reason
 		return
 	}
-	k.lost(reason)
+	k.user.lost(reason)
 }
 
 // finish takes the response to execute.
@@ -337,7 +385,7 @@ func (k *kernel) finish(m *wire.Message) error {
 	p.overdue.Stop()
 	k.pending = nil
 	if p.lost != "" && result.Lost == "" {
-		k.lost(p.lost)
+		k.user.lost(p.lost)
 	}
 	p.done <- result
 	return nil
@@ -409,13 +457,17 @@ func (k *kernel) fail(err error) {
 		k.pending.done <- outcome{err: err}
 		k.pending = nil
 	}
+	if k.stop != nil {
+		k.stop()
+	}
+	k.place.leave()
 	close(k.dead)
 }
 
 // reap removes the sandbox once it is dead.
 func (k *kernel) reap() {
 	<-k.dead
-	k.stop()
+	defer k.place.free()
 	if err := k.box.Close(); err != nil {
 		k.log.Warn("sandbox not removed", "error", err)
 	}

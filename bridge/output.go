@@ -91,6 +91,11 @@ func (t *transcripts) begin(cell int) *transcript {
 	return c
 }
 
+// drop forgets what the cells so far have printed.
+func (t *transcripts) drop() {
+	t.cells, t.oldest = nil, t.newest+1
+}
+
 // read returns what a cell printed, for out[cell].
 func (t *transcripts) read(cell int) (string, error) {
 	if c := t.cells[cell]; c != nil {

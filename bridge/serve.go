@@ -24,7 +24,8 @@ const (
 )
 
 // Serve speaks MCP over in and out until the client closes in, or ctx is done.
-// Calls that run then are cut short. It closes neither the Bridge nor out.
+// Calls that run then are cut short. With the client's first message it begins
+// to keep Options.Warm spare sandboxes. It closes neither the Bridge nor out.
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -58,6 +59,12 @@ func (b *Bridge) server(ctx context.Context) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcp-bridge", Version: b.opts.Version}, &mcp.ServerOptions{
 		Logger:       b.log,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			b.pool.begin(ctx) // there is a client
+			return next(ctx, method, req)
+		}
 	})
 	server.AddTool(b.tool(), func(callCtx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		callCtx, cancel := context.WithCancel(callCtx)

@@ -26,6 +26,7 @@ type session struct {
 	reading chan struct{}  // holds a token while out[n] is answered
 	closing chan struct{}  // closed by close
 	wg      sync.WaitGroup // the turns
+	calls   int            // being answered; guarded by bridge.mu
 
 	mu      sync.Mutex
 	closed  bool
@@ -35,7 +36,9 @@ type session struct {
 	running *execution
 	missed  *execution // ended while no call waited for it: told with the next result
 	outputs transcripts
-	late    []byte // output that came while no cell ran
+	late    []byte      // output that came while no cell ran
+	used    time.Time   // when the latest turn ended
+	idle    *time.Timer // stops the sandbox; nil before the first turn's end
 }
 
 // An execution is one cell, from the moment it has its turn.
@@ -46,8 +49,9 @@ type execution struct {
 
 	// Guarded by session.mu, under which done is closed:
 	output  *transcript
-	shown   int // how much of output earlier calls have shown
-	waiting int // calls
+	shown   int     // how much of output earlier calls have shown
+	waiting int     // calls
+	kept    *Result // what there is to show, if the rest was dropped
 }
 
 func newSession(b *Bridge) *session {
@@ -57,6 +61,7 @@ func newSession(b *Bridge) *session {
 		waiting: make(chan struct{}, b.opts.MaxWaiting),
 		reading: make(chan struct{}, 1),
 		closing: make(chan struct{}),
+		used:    time.Now(),
 	}
 }
 
@@ -122,6 +127,9 @@ func (s *session) takeTurn(ctx context.Context) error {
 		return errClosing
 	}
 	s.wg.Add(1)
+	if s.idle != nil {
+		s.idle.Stop()
+	}
 	return nil
 }
 
@@ -149,6 +157,15 @@ func (s *session) enter(ctx context.Context) error {
 }
 
 func (s *session) endTurn() {
+	s.mu.Lock()
+	s.used = time.Now()
+	if timeout := s.bridge.opts.IdleTimeout; timeout > 0 && s.kernel != nil && !s.closed {
+		if s.idle == nil {
+			s.idle = time.AfterFunc(timeout, s.stopIdle)
+		}
+		s.idle.Reset(timeout)
+	}
+	s.mu.Unlock()
 	<-s.turn
 	s.wg.Done()
 }
@@ -284,17 +301,7 @@ func (s *session) ensureKernel(ctx context.Context) (*kernel, error) {
 		case <-ctx.Done(): // the start is over
 		}
 	}()
-	k, err := startKernel(ctx, kernelOptions{
-		engine:         s.bridge.opts.Engine,
-		image:          s.bridge.opts.Image,
-		limits:         s.bridge.opts.Limits,
-		allowUnlimited: s.bridge.opts.AllowUnlimited,
-		tools:          s.bridge.opts.Tools,
-		handlers:       map[string]proxy.Handler{"output/read": s.readOutput},
-		output:         s.onOutput,
-		lost:           s.onLost,
-		log:            s.bridge.log,
-	})
+	k, err := s.newKernel(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -303,6 +310,34 @@ func (s *session) ensureKernel(ctx context.Context) (*kernel, error) {
 	s.kernel = k // close finds it here, even if it has begun
 	if s.closed {
 		return nil, errClosing
+	}
+	return k, nil
+}
+
+// newKernel returns a spare sandbox, or starts one.
+func (s *session) newKernel(ctx context.Context) (*kernel, error) {
+	b := s.bridge
+	user := kernelUser{
+		tools:    b.opts.Tools,
+		handlers: map[string]proxy.Handler{"output/read": s.readOutput},
+		output:   s.onOutput,
+		lost:     s.onLost,
+	}
+	if k := b.pool.take(ctx, user); k != nil {
+		return k, nil
+	}
+	place, err := b.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, err := b.startKernel(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	b.pool.recovered()
+	if err := k.serve(ctx, user); err != nil {
+		k.close()
+		return nil, err
 	}
 	return k, nil
 }
@@ -316,9 +351,7 @@ func (s *session) liveKernel() *kernel {
 	if k == nil {
 		return nil
 	}
-	select {
-	case <-k.dead:
-	default:
+	if !k.isDead() {
 		return k
 	}
 	k.close()
@@ -381,6 +414,9 @@ func (s *session) close() {
 	if !s.closed {
 		s.closed = true
 		close(s.closing)
+	}
+	if s.idle != nil {
+		s.idle.Stop()
 	}
 	running := s.kernel
 	s.mu.Unlock()

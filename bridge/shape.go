@@ -28,7 +28,19 @@ func (s *session) result(e *execution) Result {
 // of r.
 func (s *session) show(e *execution, r *Result) []string {
 	limit := s.bridge.opts.OutputLimit
-	parts := []string{s.takeOutput(e, limit)}
+	s.mu.Lock()
+	kept, output := e.kept, e.takeOutput(limit)
+	s.mu.Unlock()
+	if kept != nil {
+		r.IsError, r.Images = kept.IsError, append(r.Images, kept.Images...)
+		return []string{kept.Text}
+	}
+	return append([]string{output}, r.addOutcome(e, limit)...)
+}
+
+// addOutcome adds how the cell ended.
+func (r *Result) addOutcome(e *execution, limit int) []string {
+	var parts []string
 	o := e.outcome
 	switch {
 	case o.err != nil:
@@ -112,18 +124,21 @@ func interruptText(o outcome) string {
 // progress shapes what a call shows of a cell that still runs.
 func (s *session) progress(e *execution) Result {
 	r := Result{}
-	parts := append(s.takeNotices(e, &r), s.takeOutput(e, s.bridge.opts.OutputLimit),
+	notices := s.takeNotices(e, &r)
+	s.mu.Lock()
+	output := e.takeOutput(s.bridge.opts.OutputLimit)
+	s.mu.Unlock()
+	parts := append(notices, output,
 		fmt.Sprintf("[cell %d is still running: call run_python with an empty `code` to wait for the rest]", e.cell))
 	r.Text = join(parts)
 	return r
 }
 
-// takeOutput returns what the cell printed that no call has shown yet.
-func (s *session) takeOutput(e *execution, limit int) string {
-	s.mu.Lock()
+// takeOutput returns what the cell printed that no call has shown yet. The
+// session's mu is held.
+func (e *execution) takeOutput(limit int) string {
 	fresh := e.output.since(e.shown)
 	e.shown = e.output.written()
-	s.mu.Unlock()
 	return shorten(fresh, limit, fmt.Sprintf("out[%d]", e.cell))
 }
 

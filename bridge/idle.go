@@ -1,0 +1,77 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+)
+
+// maxMissedImages bounds, in bytes, the images that a session without a sandbox
+// keeps of a cell that ended unseen.
+const maxMissedImages = 1 << 20
+
+// state says when a session was last used, and whether it has a sandbox.
+func (s *session) state() (used time.Time, live bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.kernel != nil
+}
+
+// stopIdle is called when no cell has run for a while.
+func (s *session) stopIdle() {
+	timeout := s.bridge.opts.IdleTimeout
+	s.stop(timeout, fmt.Sprintf("after %v without a cell", timeout))
+}
+
+// stop removes the sandbox of a session in which no cell has run for at least
+// so long; the next result says why. It reports whether it did, and waits until
+// the sandbox is gone.
+func (s *session) stop(idle time.Duration, why string) bool {
+	select {
+	case s.turn <- struct{}{}:
+	default:
+		return false // a cell runs
+	}
+	s.mu.Lock()
+	k := s.kernel
+	if s.closed || k == nil || time.Since(s.used) < idle {
+		s.mu.Unlock()
+		<-s.turn
+		return false
+	}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	defer s.endTurn()
+	text := fmt.Sprintf("Note: the sandbox was stopped %s. All variables and files are gone.", why)
+	if k.isDead() {
+		text = replacedText(k.err)
+	}
+	k.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kernel = nil
+	s.notice = text
+	s.shrink()
+	return true
+}
+
+// shrink forgets what only a session with a sandbox may keep: there can be many
+// without. s.mu is held.
+func (s *session) shrink() {
+	s.outputs.drop()
+	e := s.missed
+	if e == nil {
+		return
+	}
+	limit := s.bridge.opts.OutputLimit
+	var r Result
+	r.Text = join(append([]string{e.takeOutput(limit)}, r.addOutcome(e, limit)...))
+	size := 0
+	for _, image := range r.Images {
+		size += len(image.Data)
+	}
+	if size > maxMissedImages {
+		r.Images = nil
+		r.Text += fmt.Sprintf("\n[its images, %s bytes, are gone with the sandbox]", grouped(size))
+	}
+	e.kept, e.output, e.outcome = &r, &transcript{}, outcome{}
+}
