@@ -114,8 +114,8 @@ func piped(t *testing.T, s setup) (c *client, closeStdin func() error) {
 	return c, p.stdin.Close
 }
 
-// busy starts a bridge with a sandbox, a server and a cell that is running, and
-// returns the processes that belong to it.
+// busy starts a bridge with sandboxes, a spare one, a server and a cell that is
+// running, and returns the processes that belong to it.
 func busy(t *testing.T) (c *client, closeStdin func() error, processes []process) {
 	t.Helper()
 	c, closeStdin = piped(t, special(t))
@@ -124,7 +124,7 @@ func busy(t *testing.T) (c *client, closeStdin func() error, processes []process
 	go func() {
 		_, _ = c.try(context.Background(), arguments{"code": "while True: pass", "session": "third"})
 	}()
-	eventually(t, patience, "three containers", func() bool { return len(containersOf(t, c.cmd.Process.Pid)) == 3 })
+	eventually(t, patience, "three containers and a spare", func() bool { return len(containersOf(t, c.cmd.Process.Pid)) == 4 })
 	processes = descendants(c.cmd.Process.Pid)
 	upstream, err := strconv.Atoi(c.run(t, "tools.special.stats().pid"))
 	if err != nil {
@@ -213,7 +213,7 @@ func TestStartIsEnded(t *testing.T) {
 func TestKilledBridge(t *testing.T) {
 	t.Parallel()
 	c, _, processes := busy(t)
-	other := connect(t, special(t))
+	other := connect(t, special(t, "--warm=0"))
 	other.run(t, "kept = 'kept'; pid = tools.special.stats().pid")
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestKilledBridge(t *testing.T) {
 // bridge, which must remove those of dead bridges and no others.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
-	live := connect(t, setup{})
+	live := connect(t, setup{args: []string{"--warm=0"}})
 	live.run(t, "kept = 'kept'")
 	name := containersOf(t, live.cmd.Process.Pid)
 	if len(name) != 1 {

@@ -11,7 +11,7 @@ import (
 
 func TestSessionsAreSeparate(t *testing.T) {
 	t.Parallel()
-	c := connect(t, setup{})
+	c := connect(t, setup{args: []string{"--warm=0"}})
 	const facts = "import os\nprint(os.getuid(), os.stat('/proc/self/ns/pid').st_ino, os.stat('/proc/self/ns/net').st_ino)"
 	seen := map[string]string{}
 	for _, session := range []string{"", "a", "B-2.x_y"} {
@@ -161,17 +161,38 @@ func TestLongRun(t *testing.T) {
 	contains(t, r.text, "nothing is running")
 }
 
-// TestManySessions shows the bound, and that it does not harm what is there.
+// TestManySessions has more sessions than there may be sandboxes.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
-	c := connect(t, setup{args: []string{"--memory", "64m"}})
-	c.runIn(t, "s0", "kept = 'kept'")
-	var refused reply
-	for i := 1; i < 40 && !refused.isError; i++ {
-		refused = c.call(t, arguments{"code": "1", "session": fmt.Sprint("s", i)})
+	c := connect(t, special(t, "--max-sandboxes=3"))
+	most := 0
+	for round := range 2 {
+		for i := range 5 {
+			text := c.runIn(t, fmt.Sprint("s", i), "print('here')")
+			if !strings.HasSuffix(text, "here") || strings.Contains(text, "to make room") != (round == 1) {
+				t.Errorf("round %d, session %d: %s", round, i, text)
+			}
+			most = max(most, len(containersOf(t, c.cmd.Process.Pid)))
+		}
 	}
-	contains(t, refused.text, "sessions already")
-	if got := c.runIn(t, "s0", "kept"); got != "'kept'" {
-		t.Errorf("the first session gave %s", got)
+	if most != 3 {
+		t.Errorf("there were %d containers, want at most 3", most)
 	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range 3 {
+		wg.Go(func() {
+			for range 100 { // it may find the others at work itself
+				r, err := c.try(t.Context(), arguments{"session": fmt.Sprint("s", i), "code": "tools.special.sleep(ms=4000)"})
+				if err != nil || !strings.Contains(r.text, "busy") {
+					return
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+	eventually(t, patience, "a session is refused", func() bool {
+		r := c.call(t, arguments{"session": "s4", "code": "1"})
+		return r.isError && strings.Contains(r.text, "all 3 sandboxes are busy")
+	})
 }

@@ -75,6 +75,7 @@ type appOptions struct {
 	sweep       bool          // remove, in the background, what dead bridges left
 	outputLimit int           // see bridge.Options
 	yield       time.Duration // see bridge.Options
+	warm        int           // see bridge.Options
 }
 
 // open puts an app together; the caller closes it.
@@ -109,6 +110,10 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		MaxTimeout:     time.Duration(r.settings.maxTimeout),
 		Yield:          opts.yield,
 		OutputLimit:    opts.outputLimit,
+
+		Warm:         opts.warm,
+		MaxSandboxes: r.settings.maxSandboxes,
+		IdleTimeout:  time.Duration(r.settings.idleTimeout),
 	})
 	if !opts.sweep {
 		close(a.swept)

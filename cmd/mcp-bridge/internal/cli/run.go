@@ -14,7 +14,12 @@ func (r *root) runCommand() *cobra.Command {
 			`configuration: {"command": "mcp-bridge", "args": ["run"]}`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := r.open(cmd.Context(), appOptions{sweep: true, yield: time.Duration(r.settings.yield)})
+			if err := r.settings.validateRun(); err != nil {
+				return err
+			}
+			a, err := r.open(cmd.Context(), appOptions{
+				sweep: true, yield: time.Duration(r.settings.yield), warm: r.settings.warm,
+			})
 			if err != nil {
 				return err
 			}

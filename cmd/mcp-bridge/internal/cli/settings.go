@@ -37,6 +37,10 @@ type settings struct {
 	timeout        seconds
 	maxTimeout     seconds
 	yield          seconds
+
+	warm         int
+	maxSandboxes int
+	idleTimeout  secondsOrNever
 }
 
 func (s *settings) addCommon(flags *pflag.FlagSet) {
@@ -70,7 +74,11 @@ func (s *settings) addEngine(flags *pflag.FlagSet) {
 
 func (s *settings) addRun(flags *pflag.FlagSet) {
 	s.yield = seconds(45 * time.Second)
+	s.idleTimeout = secondsOrNever(300 * time.Second)
 	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
+	flags.IntVar(&s.warm, "warm", 1, "spare sandboxes kept ready for sessions to come")
+	flags.IntVar(&s.maxSandboxes, "max-sandboxes", 16, "sandboxes at a time, spare ones included; the one idle longest makes room")
+	flags.Var(&s.idleTimeout, "runtime-idle-timeout", "seconds without a cell after which a sandbox is stopped; 0 is never")
 }
 
 // validate checks what no single flag can know.
@@ -84,6 +92,17 @@ func (s *settings) validate() error {
 		return usageError("", "--cpus must be more than 0, not %v", s.cpus)
 	case s.timeout > s.maxTimeout:
 		return usageError("raise --max-timeout", "--timeout %v is more than --max-timeout %v", s.timeout.String(), s.maxTimeout.String())
+	}
+	return nil
+}
+
+// validateRun checks what only `run` has.
+func (s *settings) validateRun() error {
+	switch {
+	case s.maxSandboxes < 1:
+		return usageError("", "--max-sandboxes must be 1 or more, not %d", s.maxSandboxes)
+	case s.warm < 0 || s.warm > s.maxSandboxes:
+		return usageError("", "--warm must be between 0 and --max-sandboxes %d, not %d", s.maxSandboxes, s.warm)
 	}
 	return nil
 }

@@ -57,6 +57,22 @@ func (s *seconds) String() string {
 // Type names the value in help texts.
 func (*seconds) Type() string { return "seconds" }
 
+// secondsOrNever is seconds, of which 0 means for ever.
+type secondsOrNever time.Duration
+
+func (s *secondsOrNever) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n == 0 {
+		*s = 0
+		return nil
+	}
+	return (*seconds)(s).Set(text)
+}
+
+func (s *secondsOrNever) String() string { return (*seconds)(s).String() }
+
+// Type names the value in help texts.
+func (*secondsOrNever) Type() string { return "seconds" }
+
 // transport is a runtime.Transport as a flag.
 type transport runtime.Transport
 
