@@ -1,0 +1,237 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	containertypes "github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/system"
+	dockerclient "github.com/docker/docker/client"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
+)
+
+// pingTimeout bounds the first exchange with a daemon.
+const pingTimeout = 5 * time.Second
+
+// Sandboxes get ids from firstUID to lastUID of their user namespace. Where
+// that is the host's, which it is unless the daemon maps ids, the range is one
+// that no distribution, systemd-nspawn or subordinate id allocation gives away
+// (see systemd's UIDS-GIDS).
+const (
+	firstUID = 1000
+	lastUID  = 59999
+	hostBase = 0x71000000
+)
+
+// A client makes API calls on one daemon. It is safe for concurrent use.
+type client struct {
+	docker       *dockerclient.Client
+	mapped       bool   // whether the daemon gives containers a user namespace
+	architecture string // the daemon's, in the kernel's words
+}
+
+// newClient connects to the daemon at host, or at docker's default for "".
+func newClient(ctx context.Context, host string) (*client, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, errors.New("it does not answer"))
+	defer cancel()
+	docker, err := dial(host)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{docker: docker}
+	if _, err = docker.Ping(ctx); err == nil {
+		var info system.Info
+		if info, err = docker.Info(ctx); err == nil {
+			c.mapped, c.architecture = mapsUsers(info), info.Architecture
+			return c, nil
+		}
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return nil, errors.Join(err, docker.Close())
+}
+
+// mapsUsers reports whether the daemon runs containers in a user namespace:
+// with userns-remap, or without root.
+func mapsUsers(info system.Info) bool {
+	return slices.ContainsFunc(info.SecurityOptions, func(option string) bool {
+		return option == "name=userns" || option == "name=rootless"
+	})
+}
+
+// Host implements [container.API].
+func (c *client) Host() container.Host {
+	host := container.Host{
+		FirstUID: firstUID, LastUID: lastUID,
+		Expectation: runtime.Expectation{
+			EngineEnv:     []string{"HOSTNAME=" + container.Hostname},
+			SharedUserNS:  !c.mapped,
+			PlainBinds:    true,
+			ExecutableDev: true,
+			HiddenVolumes: true,
+		},
+	}
+	if !c.mapped {
+		host.FirstUID += hostBase
+		host.LastUID += hostBase
+	}
+	return host
+}
+
+// Create implements [container.API].
+func (c *client) Create(ctx context.Context, p container.Placement) error {
+	image, err := inspectImage(ctx, c.docker, p.Spec.Image)
+	if err != nil {
+		return err
+	}
+	request, err := newCreateRequest(p, image, c.architecture)
+	if err != nil {
+		return err
+	}
+	_, err = c.docker.ContainerCreate(ctx, &request.config, &request.host, nil, nil, p.ID)
+	return err
+}
+
+// Prepare implements [container.API]. Docker cannot stop half-way.
+func (c *client) Prepare(context.Context, string) (container.Info, error) {
+	return container.Info{}, nil
+}
+
+// Start implements [container.API].
+func (c *client) Start(ctx context.Context, id string) error {
+	return mark(c.docker.ContainerStart(ctx, id, containertypes.StartOptions{}))
+}
+
+// Inspect implements [container.API].
+func (c *client) Inspect(ctx context.Context, id string) (container.Info, error) {
+	found, err := c.docker.ContainerInspect(ctx, id)
+	if err != nil {
+		return container.Info{}, mark(err)
+	}
+	info := container.Info{}
+	if found.State != nil && found.State.Running {
+		info.PID = found.State.Pid
+	}
+	if found.Config != nil {
+		info.Env = found.Config.Env
+	}
+	if info.PID != 0 {
+		err = verify(info.PID, found.ID)
+	}
+	return info, err
+}
+
+// verify makes sure that the process is of the container. The daemon may count
+// processes otherwise than we do: in another PID namespace, or on another
+// machine.
+func verify(pid int, id string) error {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(groups), id) {
+		return fmt.Errorf("process %d is not the container's here: the daemon is in another PID namespace, or on another machine", pid)
+	}
+	return nil
+}
+
+// Wait implements [container.API]. The container removes itself, so it may be
+// gone already; then its record among the events has the code.
+func (c *client) Wait(ctx context.Context, id string, begin time.Time) (int, error) {
+	result, failed := c.docker.ContainerWait(ctx, id, containertypes.WaitConditionNotRunning)
+	select {
+	case r := <-result:
+		if r.Error != nil {
+			return 0, errors.New(container.Sanitize(r.Error.Message))
+		}
+		return int(r.StatusCode), nil
+	case err := <-failed:
+		if errdefs.IsNotFound(err) {
+			return c.recordedExit(ctx, id, begin)
+		}
+		return 0, err
+	}
+}
+
+func (c *client) recordedExit(ctx context.Context, id string, since time.Time) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	messages, failed := c.docker.Events(ctx, events.ListOptions{
+		Since: strconv.FormatInt(since.Unix(), 10), Until: strconv.FormatInt(time.Now().Unix()+1, 10),
+		Filters: filters.NewArgs(filters.Arg("container", id), filters.Arg("event", string(events.ActionDie))),
+	})
+	select {
+	case m := <-messages:
+		return strconv.Atoi(m.Actor.Attributes["exitCode"])
+	case err := <-failed:
+		if errors.Is(err, io.EOF) {
+			err = container.ErrNotFound
+		}
+		return 0, err
+	}
+}
+
+// Remove implements [container.API].
+func (c *client) Remove(ctx context.Context, id string) error {
+	err := c.docker.ContainerRemove(ctx, id, containertypes.RemoveOptions{Force: true, RemoveVolumes: true})
+	if !errdefs.IsConflict(err) {
+		return mark(err)
+	}
+	// It is being removed already, for its program has ended.
+	result, failed := c.docker.ContainerWait(ctx, id, containertypes.WaitConditionRemoved)
+	select {
+	case <-result:
+		return nil
+	case err := <-failed:
+		return mark(err)
+	}
+}
+
+// List implements [container.API].
+func (c *client) List(ctx context.Context, label, value string) ([]container.Listed, error) {
+	if value != "" {
+		label += "=" + value
+	}
+	found, err := c.docker.ContainerList(ctx, containertypes.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]container.Listed, len(found))
+	for i, f := range found {
+		all[i] = container.Listed{ID: f.ID, Labels: f.Labels}
+	}
+	return all, nil
+}
+
+// Attach implements [container.API].
+func (c *client) Attach(ctx context.Context, id string, stdin bool) (io.ReadWriteCloser, error) {
+	stream, err := c.docker.ContainerAttach(ctx, id, containertypes.AttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, mark(err)
+	}
+	return struct {
+		io.Reader
+		io.WriteCloser
+	}{stream.Reader, stream.Conn}, nil
+}
+
+// mark makes errors about a container that is not there recognisable.
+func mark(err error) error {
+	if errdefs.IsNotFound(err) && strings.Contains(err.Error(), "No such container") {
+		return fmt.Errorf("%w: %w", container.ErrNotFound, err)
+	}
+	return err
+}

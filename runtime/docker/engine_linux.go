@@ -1,0 +1,122 @@
+package docker
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
+)
+
+var _ runtime.Engine = (*Engine)(nil)
+
+// An Engine starts sandboxes on Docker. It is safe for concurrent use.
+type Engine struct {
+	*container.Engine
+}
+
+// New returns an engine. It connects to nothing yet: the first sandbox, Check
+// or Sweep does.
+func New(opts Options) (*Engine, error) {
+	opts = opts.withDefaults(os.Getenv, local.DefaultRoot)
+	shared, err := container.New(container.Options{
+		Name: name, Driver: &driver{opts: opts},
+		RuntimeDir: opts.RuntimeDir, DefaultImage: opts.DefaultImage, Logger: opts.Logger,
+		Hints: container.Hints{
+			Unreadable: "the daemon is on another machine, or in another PID namespace: use --transport stdio",
+			Changed:    "the daemon changed the sandbox, or is not 20.10 or later: see `docker version`, and authorization plugins in `docker info`",
+			NoLimits:   "the daemon does not put limits in force here: see the warnings of `docker info`; a rootless daemon needs cgroup v2 with cpu, memory and pids delegated to its user",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Engine: shared}, nil
+}
+
+// Check implements [runtime.Engine].
+func (e *Engine) Check(ctx context.Context, image string) error {
+	const op = "check"
+	image = e.Image(image)
+	api, err := e.Connect(ctx)
+	if err != nil {
+		return failures.Wrap(op, err)
+	}
+	c := api.(*client)
+	info, err := c.docker.Info(ctx)
+	if err != nil {
+		return explain(op, image, err)
+	}
+	if missing := missing(info); len(missing) > 0 {
+		return e.Refuse(missing...)
+	}
+	if _, err := inspectImage(ctx, c.docker, image); err != nil {
+		return explain(op, image, err)
+	}
+	return nil
+}
+
+// missing returns what the daemon says that it cannot enforce.
+func missing(info system.Info) []runtime.Difference {
+	var found []runtime.Difference
+	for fact, there := range map[string]bool{
+		"memory limit": info.MemoryLimit, "process limit": info.PidsLimit, "cpu limit": info.CPUCfsQuota,
+		"seccomp": slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=seccomp") }),
+	} {
+		if !there {
+			found = append(found, runtime.Difference{Fact: fact, Got: "not supported by the daemon", Want: "in force"})
+		}
+	}
+	return found
+}
+
+// A driver reaches Docker for the [container.Engine] that owns it.
+type driver struct {
+	opts   Options
+	client *client // nil if not connected
+}
+
+// Connect implements [container.Driver].
+func (d *driver) Connect(ctx context.Context, home func() (string, error)) (container.API, error) {
+	if _, err := home(); err != nil { // better now than after the first container
+		return nil, err
+	}
+	if d.client != nil {
+		if _, err := d.client.docker.Ping(ctx); err == nil {
+			return d.client, nil
+		}
+		d.Close()
+	}
+	host := d.opts.Host
+	if host == "" {
+		host = defaultHost()
+	}
+	c, err := newClient(ctx, host)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if host == "" {
+			host = "its default socket"
+		}
+		return nil, unreachable(host, err)
+	}
+	d.client = c
+	return c, nil
+}
+
+// Explain implements [container.Driver].
+func (*driver) Explain(op, image string, err error) error { return explain(op, image, err) }
+
+// Close implements [container.Driver].
+func (d *driver) Close() {
+	if d.client != nil {
+		_ = d.client.docker.Close() // drops idle connections
+		d.client = nil
+	}
+}
