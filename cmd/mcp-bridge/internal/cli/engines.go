@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
 	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 )
 
@@ -16,6 +17,9 @@ func engines() []namedEngine {
 	return []namedEngine{
 		{"podman", func(o engineOptions) (runtime.Engine, error) {
 			return podman.New(podman.Options{DefaultImage: defaultImage, Logger: o.log})
+		}},
+		{"docker", func(o engineOptions) (runtime.Engine, error) {
+			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, Logger: o.log})
 		}},
 	}
 }
