@@ -42,7 +42,7 @@ func TestCommands(t *testing.T) {
 		stderr []string
 	}{
 		{"version", []string{"version"}, "", exitOK, []string{"mcp-bridge ", "linux/"}, nil},
-		{"help", []string{"--help"}, "", exitOK, []string{"run", "exec", "tools", "servers", "version"}, nil},
+		{"help", []string{"--help"}, "", exitOK, []string{"run", "exec", "tools", "servers", "doctor", "version"}, nil},
 		{"no command", nil, "", exitOK, []string{"Usage"}, nil},
 		{"unknown command", []string{"rnu"}, "", exitUsage, nil, []string{"unknown command", "mcp-bridge --help"}},
 		{"unknown flag", []string{"version", "--nope"}, "", exitUsage, nil, []string{"--nope", "version --help"}},

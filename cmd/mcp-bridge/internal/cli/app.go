@@ -47,19 +47,27 @@ func (r *root) config() *discovery.Config {
 
 // proxy opens the catalog and the upstream servers; the caller closes it.
 func (r *root) proxy(config *discovery.Config, log *slog.Logger) (*proxy.Proxy, error) {
-	dir := r.settings.cacheDir
-	if dir == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return nil, configError("set --cache-dir", "no folder for the catalog of tools: %v", err)
-		}
-		dir = filepath.Join(base, "mcp-bridge", "catalog")
+	dir, err := r.catalogDir()
+	if err != nil {
+		return nil, err
 	}
 	catalog, err := discovery.OpenCatalog(dir)
 	if err != nil {
 		return nil, configError("set --cache-dir to a folder that you own", "%v", err)
 	}
 	return proxy.New(proxy.Options{Servers: config.Servers, Catalog: catalog, Logger: log, Version: programVersion()}), nil
+}
+
+// catalogDir is where the catalog of tools is kept.
+func (r *root) catalogDir() (string, error) {
+	if r.settings.cacheDir != "" {
+		return r.settings.cacheDir, nil
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", configError("set --cache-dir", "no folder for the catalog of tools: %v", err)
+	}
+	return filepath.Join(base, "mcp-bridge", "catalog"), nil
 }
 
 // An app is everything that runs cells, put together.

@@ -35,6 +35,10 @@ type engineOptions struct {
 	log       *slog.Logger
 }
 
+func (r *root) engineOptions(log *slog.Logger) engineOptions {
+	return engineOptions{transport: runtime.Transport(r.settings.transport), log: log}
+}
+
 func engineNames() []string {
 	var names []string
 	for _, e := range engines() {
@@ -49,7 +53,7 @@ func (r *root) engine(log *slog.Logger) (runtime.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := engineOptions{transport: runtime.Transport(r.settings.transport), log: log}
+	opts := r.engineOptions(log)
 	if r.settings.runtime != auto {
 		return named[0].open(opts)
 	}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/proxy"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// trialTimeout bounds a cell that only shows that cells run.
+const trialTimeout = 20 * time.Second
+
+// A trial is a cell in a sandbox of its own, without servers.
+type trial struct {
+	text string        // what the cell printed
+	took time.Duration // from the sandbox's start to the answer
+	err  error         // why it did not run, or failed
+}
+
+// try runs a cell on an engine, as settings have it, with or without an image
+// of its own choice. It leaves nothing behind.
+func (r *root) try(ctx context.Context, engine runtime.Engine, image, code string, log *slog.Logger) trial {
+	tools := proxy.New(proxy.Options{Logger: log})
+	defer tools.Close()
+	b := bridge.New(bridge.Options{
+		Engine:         engine,
+		Image:          image,
+		Limits:         r.settings.limits(),
+		AllowUnlimited: r.settings.allowUnlimited,
+		Tools:          tools,
+		Logger:         log,
+		Yield:          never,
+	})
+	defer b.Close()
+	begin := time.Now()
+	result := b.Run(ctx, bridge.Request{Code: code, Timeout: trialTimeout})
+	t := trial{text: result.Text, took: time.Since(begin), err: result.Err}
+	if t.err == nil && result.IsError {
+		t.err = errors.New(result.Text)
+	}
+	return t
+}
