@@ -35,10 +35,11 @@ type Options struct {
 	Version        string   // of this program, told to clients
 	Logger         *slog.Logger
 
-	Timeout    time.Duration // of a cell that does not ask for one; 30 s
-	MaxTimeout time.Duration // the most a cell may ask for; 120 s
-	Grace      time.Duration // from an interrupt to a kill; 3 s
-	Yield      time.Duration // after which a call answers "still running"; 45 s
+	Timeout     time.Duration // of a cell that does not ask for one; 30 s
+	MaxTimeout  time.Duration // the most a cell may ask for; 120 s
+	Grace       time.Duration // from an interrupt to a kill; 3 s
+	Yield       time.Duration // after which a call answers "still running"; 45 s
+	PullTimeout time.Duration // of getting an image that is missing; 10 min
 
 	OutputLimit  int // characters of output, and of a value, shown to the model; 20,000
 	MaxSandboxes int // at the same time, spare ones included; 16
@@ -60,6 +61,7 @@ type Bridge struct {
 	calls  atomic.Int64 // of the tool, running
 	places *places
 	pool   *pool
+	image  *download
 
 	mu       sync.Mutex
 	closed   bool
@@ -74,6 +76,7 @@ func New(opts Options) *Bridge {
 	setDefault(&opts.MaxTimeout, 120*time.Second)
 	setDefault(&opts.Grace, 3*time.Second)
 	setDefault(&opts.Yield, 45*time.Second)
+	setDefault(&opts.PullTimeout, 10*time.Minute)
 	setDefault(&opts.OutputLimit, 20_000)
 	setDefault(&opts.MaxSandboxes, 16)
 	setDefault(&opts.MaxSessions, 256)
@@ -81,7 +84,10 @@ func New(opts Options) *Bridge {
 	setDefault(&opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Timeout = min(opts.Timeout, opts.MaxTimeout)
 	opts.Limits = opts.Limits.WithDefaults()
-	b := &Bridge{opts: opts, log: opts.Logger, sessions: map[string]*session{}, places: newPlaces(opts.MaxSandboxes)}
+	b := &Bridge{
+		opts: opts, log: opts.Logger, sessions: map[string]*session{}, places: newPlaces(opts.MaxSandboxes),
+		image: newDownload(opts.Engine, opts.Image, opts.PullTimeout),
+	}
 	b.pool = newPool(opts.Warm, b.places, b.startKernel, b.log)
 	return b
 }
@@ -98,6 +104,10 @@ type Request struct {
 	Code    string        // Python; empty waits for the cell that is running
 	Timeout time.Duration // zero means the default
 	Session string        // zero means the connection's own
+
+	// Progress is told how far the image is if it has to be got first. It may
+	// be nil; it is called by Run itself, and may take its time.
+	Progress func(runtime.PullProgress)
 }
 
 // A Result is what a call answers.
@@ -240,6 +250,7 @@ func (b *Bridge) Close() {
 	b.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(b.pool.close)
+	wg.Go(b.image.close)
 	for _, s := range sessions {
 		wg.Go(s.close)
 	}

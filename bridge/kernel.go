@@ -198,12 +198,8 @@ func (k *kernel) isDead() bool {
 // noKernel is the error of an image in which the kernel ends at once: it tells
 // the operator what an engine cannot know, that it is Python.
 func noKernel(err error) error {
-	engine := ""
-	if e, ok := errors.AsType[*runtime.Error](err); ok {
-		engine = e.Engine
-	}
 	return &runtime.Error{
-		Engine: engine,
+		Engine: engineOf(err),
 		Op:     "start the kernel",
 		Err:    fmt.Errorf("%w: %w", runtime.ErrNoProgram, err),
 		Hint:   "the image needs a working Python 3.10 or later: build one with `make image`, or name another one in MCP_BRIDGE_IMAGE",

@@ -80,7 +80,7 @@ func (b *Bridge) server(ctx context.Context) *mcp.Server {
 func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
-	r := b.answer(ctx, req.Params.Arguments)
+	r := b.answer(ctx, req.Params.Arguments, progressOf(ctx, req))
 	result := &mcp.CallToolResult{IsError: r.IsError}
 	if r.Text != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: r.Text})
@@ -91,16 +91,37 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 	return result
 }
 
-func (b *Bridge) answer(ctx context.Context, arguments json.RawMessage) Result {
+func (b *Bridge) answer(ctx context.Context, arguments json.RawMessage, progress func(runtime.PullProgress)) Result {
 	request, err := parseArguments(arguments)
 	if err != nil {
 		return failure(err)
 	}
+	request.Progress = progress
 	r := b.Run(ctx, request)
 	if engineErr, ok := errors.AsType[*runtime.Error](r.Err); ok { // the model is told less than the operator needs
 		b.log.Warn("cell not run", "session_id", request.Session, "error", r.Err, "hint", engineErr.Hint)
 	}
 	return r
+}
+
+// progressOf returns what tells a client how far the image is that its call
+// waits for, or nil if it did not ask.
+func progressOf(ctx context.Context, req *mcp.CallToolRequest) func(runtime.PullProgress) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	last := 0.0
+	return func(p runtime.PullProgress) {
+		// MCP wants it to grow each time, also where bytes are not counted or a
+		// download begins again.
+		last = max(last+1, float64(p.Done))
+		params := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: last, Message: "getting the image: " + p.Status}
+		if total := float64(p.Total); total >= last {
+			params.Total = total
+		}
+		_ = req.Session.NotifyProgress(ctx, params) // a client that is gone misses nothing
+	}
 }
 
 const (

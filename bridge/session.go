@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/proxy"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // maxLateOutput bounds what is kept of output that came between two cells.
@@ -173,7 +174,7 @@ func (s *session) endTurn() {
 // begin starts a cell, and a sandbox for it where there is none. If it
 // succeeds, the turn ends with the cell.
 func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, error) {
-	k, err := s.ensureKernel(ctx)
+	k, err := s.ensureKernel(ctx, req.Progress)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -288,7 +289,7 @@ func endedText(reason string) string {
 
 // ensureKernel returns the session's live kernel, starting one if need be. It
 // needs the turn.
-func (s *session) ensureKernel(ctx context.Context) (*kernel, error) {
+func (s *session) ensureKernel(ctx context.Context, progress func(runtime.PullProgress)) (*kernel, error) {
 	if k := s.liveKernel(); k != nil {
 		return k, nil
 	}
@@ -301,7 +302,7 @@ func (s *session) ensureKernel(ctx context.Context) (*kernel, error) {
 		case <-ctx.Done(): // the start is over
 		}
 	}()
-	k, err := s.newKernel(ctx)
+	k, err := s.bridge.withImage(ctx, progress, func() (*kernel, error) { return s.newKernel(ctx) })
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Timeout:        time.Duration(r.settings.timeout),
 		MaxTimeout:     time.Duration(r.settings.maxTimeout),
 		Yield:          opts.yield,
+		PullTimeout:    time.Duration(r.settings.pullTimeout),
 		OutputLimit:    opts.outputLimit,
 
 		Warm:         opts.warm,

@@ -81,7 +81,9 @@ func (r *root) exec(ctx context.Context, code string) error {
 		return err
 	}
 	defer a.close(r.logger())
-	result := a.bridge.Run(ctx, bridge.Request{Code: code, Timeout: time.Duration(r.settings.timeout)})
+	pull := newProgress(r.io.Err, "mcp-bridge: getting "+r.settings.image+":")
+	result := a.bridge.Run(ctx, bridge.Request{Code: code, Timeout: time.Duration(r.settings.timeout), Progress: pull.update})
+	pull.end()
 	for _, image := range result.Images {
 		result.Text += fmt.Sprintf("\n[%s, %d bytes]", image.MIMEType, len(image.Data))
 	}

@@ -89,7 +89,7 @@ func diskFinding(name, dir string) runtime.Finding {
 		f.Level, f.Detail, f.Fix = runtime.LevelFail, dir+": "+err.Error(), "make it a folder that you own"
 		return f
 	}
-	free := int64(min(disk.Bavail, 1<<40)) * int64(disk.Bsize) //nolint:gosec,unconvert // bounded; its type differs by architecture
+	free := int64(min(disk.Bavail, 1<<40)) * int64(disk.Bsize) //nolint:unconvert // bounded; its type differs by architecture
 	f.Detail = fmt.Sprintf("%s free in %s", size(free), dir)
 	switch {
 	case disk.Flags&unix.ST_RDONLY != 0:
