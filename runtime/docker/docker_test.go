@@ -77,3 +77,14 @@ func TestContract(t *testing.T) {
 		Remove: func(t testing.TB, name string) { cli(t, "rm", "--force", name) },
 	})
 }
+
+// shortDir is t.TempDir with a path short enough for a socket.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mcpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

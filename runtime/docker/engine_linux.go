@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/system"
+	dockerclient "github.com/docker/docker/client"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
@@ -119,4 +120,19 @@ func (d *driver) Close() {
 		_ = d.client.docker.Close() // drops idle connections
 		d.client = nil
 	}
+}
+
+// withDocker calls f with a client of the daemon, and explains its error.
+func (e *Engine) withDocker(ctx context.Context, op string, f func(*dockerclient.Client) error) error {
+	api, err := e.Connect(ctx)
+	if err != nil {
+		return failures.Wrap(op, err)
+	}
+	if err := f(api.(*client).docker); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return explain(op, "", err)
+	}
+	return nil
 }

@@ -163,7 +163,7 @@ func newTmpfs(l runtime.Limits, uid int64, volumes []string) map[string]string {
 	}
 	tmpfs := map[string]string{}
 	for _, point := range volumes {
-		tmpfs[point] = "ro,noexec,nosuid,nodev,size=4096,nr_inodes=2,mode=0555"
+		tmpfs[point] = "ro,noexec,nosuid,nodev,size=65536,nr_inodes=64,mode=0555" // room for our own mount points
 	}
 	id := strconv.FormatInt(uid, 10)
 	tmpfs["/tmp"] = options(l.TmpBytes, "mode=1777")
