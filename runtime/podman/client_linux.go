@@ -30,7 +30,8 @@ const pingTimeout = 5 * time.Second
 // A client makes API calls on one service. It is safe for concurrent use.
 type client struct {
 	conn       *bindings.Connection
-	rootless   bool // whether the service runs as an ordinary user
+	rootless   bool                 // whether the service runs as an ordinary user
+	missing    []runtime.Difference // limits that a rootless service cannot put in force
 	ociRuntime string
 }
 
@@ -116,36 +117,17 @@ func (c *client) imageExists(ctx context.Context, image string) (bool, error) {
 	return err == nil, err
 }
 
-// hostInfo is the part of GET /info that we look at.
-type hostInfo struct {
-	Host struct {
-		CgroupVersion string `json:"cgroupVersion"`
-		OCIRuntime    struct {
-			Name string `json:"name"`
-		} `json:"ociRuntime"`
-		Security struct {
-			Rootless       bool `json:"rootless"`
-			SeccompEnabled bool `json:"seccompEnabled"`
-		} `json:"security"`
-	} `json:"host"`
-}
-
-func (c *client) info(ctx context.Context) (hostInfo, error) {
-	var info hostInfo
-	return info, c.call(ctx, http.MethodGet, "/info", nil, nil, &info)
-}
-
 // Host implements [container.API].
 func (c *client) Host() container.Host {
 	return container.Host{
-		FirstUID: firstUID, LastUID: lastUID,
+		FirstUID: firstUID, LastUID: lastUID, Missing: c.missing,
 		Expectation: runtime.Expectation{EngineEnv: []string{"HOSTNAME=" + container.Hostname, "container=*", "TERM=*"}},
 	}
 }
 
 // Create implements [container.API].
 func (c *client) Create(ctx context.Context, p container.Placement) error {
-	return c.call(ctx, http.MethodPost, "/containers/create", nil, newCreateRequest(p, c.rootless, c.ociRuntime), nil)
+	return c.call(ctx, http.MethodPost, "/containers/create", nil, c.newCreateRequest(p), nil)
 }
 
 // Prepare implements [container.API].

@@ -17,6 +17,7 @@ var _ runtime.Engine = (*Engine)(nil)
 // An Engine starts sandboxes on Podman. It is safe for concurrent use.
 type Engine struct {
 	*container.Engine
+	opts Options
 }
 
 // New returns an engine. It starts nothing yet: the first sandbox, Check or
@@ -29,13 +30,13 @@ func New(opts Options) (*Engine, error) {
 		Hints: container.Hints{
 			Unreadable: "the engine must run on this machine, in the same PID namespace",
 			Changed:    "the engine changed the sandbox, or does not run on this machine: look for containers.conf, hooks and CONTAINER_HOST",
-			NoLimits:   "the engine does not put limits in force here: use cgroup v2 with cpu, memory and pids delegated to the user, or run as root",
+			NoLimits:   noLimitsHint,
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Engine: shared}, nil
+	return &Engine{Engine: shared, opts: opts}, nil
 }
 
 // Check implements [runtime.Engine].
@@ -51,11 +52,10 @@ func (e *Engine) Check(ctx context.Context, image string) error {
 	if err != nil {
 		return explain(op, image, err)
 	}
-	host := info.Host
-	if host.Security.Rootless && host.CgroupVersion == "v1" {
-		return e.Refuse(runtime.Difference{Fact: "memory limit", Got: "ignored by rootless podman on cgroup v1", Want: "in force"})
+	if missing := info.missingLimits(); len(missing) > 0 && !e.opts.AllowUnlimited {
+		return e.Refuse(missing...)
 	}
-	if !host.Security.SeccompEnabled {
+	if !info.Host.Security.SeccompEnabled {
 		return e.Refuse(runtime.Difference{Fact: "seccomp", Got: "off in podman", Want: "on"})
 	}
 	exists, err := c.imageExists(ctx, image)
@@ -115,6 +115,13 @@ func (d *driver) connectTo(ctx context.Context, uri string) (container.API, erro
 				"podman 4.3 or later is needed: see `podman version`")
 		}
 		c.ociRuntime = d.opts.OCIRuntime
+		if c.rootless { // a service of root has all limits; of others one has to ask
+			info, err := c.info(ctx)
+			if err != nil {
+				return nil, explain("connect to "+uri, "", err)
+			}
+			c.missing = info.missingLimits()
+		}
 		d.client = c
 	}
 	return d.client, nil

@@ -19,6 +19,10 @@ func imageMissing(op, image string) error {
 		"build it with `make image`, get it with `podman pull "+image+"`, or name another one in MCP_BRIDGE_IMAGE")
 }
 
+// noLimitsHint is for limits that a rootless engine cannot put in force.
+const noLimitsHint = "use cgroup v2 with cpu, memory and pids delegated to the user (systemctl edit user@.service: Delegate=cpu memory pids), " +
+	"run as root, or accept a sandbox on rlimits alone with --allow-unlimited"
+
 // knownConditions are those that the API tells by words alone: all of them are
 // status 500.
 var knownConditions = []container.Condition{
@@ -31,6 +35,11 @@ var knownConditions = []container.Condition{
 		Phrases:  []string{"cgroups in hybrid mode not supported"},
 		Sentinel: runtime.ErrUnsupported,
 		Hint:     "crun cannot work with this machine's mixed control groups: apt-get install runc, or boot with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1)",
+	},
+	{
+		Phrases:  []string{"requested cgroup controller", "can't be set: controller"},
+		Sentinel: runtime.ErrUnsupported,
+		Hint:     noLimitsHint,
 	},
 	{
 		Phrases:  []string{"setrlimit"},

@@ -9,7 +9,11 @@
 // and the hardening is attested from /proc.
 package podman
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
 
 // name is the engine's name after --runtime.
 const name = "podman"
@@ -24,6 +28,12 @@ type Options struct {
 	// short: the path of a socket has at most 107 bytes. The default is
 	// mcp-bridge below XDG_RUNTIME_DIR, /run or the temporary directory.
 	RuntimeDir string
+	// Transport is how the sandboxes' streams cross their border. The default is
+	// the socket where the service is on this kernel, and stdio elsewhere.
+	Transport runtime.Transport
+	// AllowUnlimited says that specs will have [runtime.Spec.AllowUnlimited], so
+	// that Check does not insist on limits.
+	AllowUnlimited bool
 	// OCIRuntime is what the engine's own service runs containers with, such as
 	// runc or the path of runsc. The default is Podman's own, or runc where
 	// that is known to fail.

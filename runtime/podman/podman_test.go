@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	sandboximage "github.com/mcp-bridge/mcp-bridge/sandbox-image"
 )
 
 // TestMain also is the bridge that TestKilledOwner kills.
@@ -38,18 +39,25 @@ func image() string {
 
 func seccomp(t testing.TB) []byte {
 	t.Helper()
-	profile, err := os.ReadFile("../../sandbox-image/seccomp.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return profile
+	return sandboximage.Seccomp()
 }
 
 // open returns an engine with a service of its own.
 func open(t testing.TB, dir string) runtime.Engine {
 	t.Helper()
+	return openWith(t, podman.Options{RuntimeDir: dir})
+}
+
+func openUnlimited(t testing.TB, dir string) runtime.Engine {
+	t.Helper()
+	return openWith(t, podman.Options{RuntimeDir: dir, AllowUnlimited: true})
+}
+
+func openWith(t testing.TB, opts podman.Options) runtime.Engine {
+	t.Helper()
 	t.Setenv("CONTAINER_HOST", "")
-	engine, err := podman.New(podman.Options{RuntimeDir: dir, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	engine, err := podman.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +87,31 @@ func containers(t testing.TB, label, value string) []string {
 }
 
 func TestContract(t *testing.T) {
-	runtimetest.Run(t, runtimetest.Options{
+	runtimetest.Run(t, contractOptions(t, open))
+}
+
+// TestRootlessContract runs the contract as an ordinary user.
+func TestRootlessContract(t *testing.T) {
+	if os.Geteuid() == 0 {
+		runtimetest.RunAs(t, rootlessUser, "MCP_BRIDGE_TEST_IMAGE="+image())
+		return
+	}
+	engine := open(t, shortDir(t))
+	err := engine.Check(t.Context(), image())
+	engine.Close()
+	opts := contractOptions(t, open)
+	if opts.Unlimited = errors.Is(err, runtime.ErrUnsupported); opts.Unlimited {
+		t.Logf("%v (hint: %s)", err, runtime.HintOf(err))
+		opts.Open = openUnlimited
+	}
+	runtimetest.Run(t, opts)
+}
+
+// rootlessUser is made by .ci/provision rootless.
+const rootlessUser = "mcp-bridge-test"
+
+func contractOptions(t *testing.T, open func(testing.TB, string) runtime.Engine) runtimetest.Options {
+	return runtimetest.Options{
 		Open:       open,
 		Image:      image(),
 		Seccomp:    seccomp(t),
@@ -93,7 +125,7 @@ func TestContract(t *testing.T) {
 			cli(t, append(args, image(), "true")...)
 		},
 		Remove: func(t testing.TB, name string) { cli(t, "rm", "--force", "--ignore", name) },
-	})
+	}
 }
 
 // victim starts two sandboxes, the second with a program that ignores

@@ -2,6 +2,7 @@ package podman
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -111,9 +112,9 @@ type (
 		Size        int `json:"size"`
 	}
 	resources struct {
-		Memory memoryLimit `json:"memory"`
-		CPU    cpuLimit    `json:"cpu"`
-		PIDs   pidsLimit   `json:"pids"`
+		Memory *memoryLimit `json:"memory,omitempty"`
+		CPU    *cpuLimit    `json:"cpu,omitempty"`
+		PIDs   *pidsLimit   `json:"pids,omitempty"`
 	}
 	memoryLimit struct {
 		Limit int64 `json:"limit"`
@@ -133,9 +134,8 @@ type (
 	}
 )
 
-// newCreateRequest returns the container that p describes. rootless is whether
-// the service runs as an ordinary user.
-func newCreateRequest(p container.Placement, rootless bool, ociRuntime string) createRequest {
+// newCreateRequest returns the container that p describes.
+func (c *client) newCreateRequest(p container.Placement) createRequest {
 	l := p.Spec.Limits
 	id := strconv.FormatInt(p.UID, 10)
 	private := namespace{Mode: "private"}
@@ -154,7 +154,7 @@ func newCreateRequest(p container.Placement, rootless bool, ociRuntime string) c
 		Systemd:      "false",
 		Log:          logConfig{Driver: "none"},
 		Healthcheck:  healthConfig{Test: []string{"NONE"}},
-		OCIRuntime:   ociRuntime,
+		OCIRuntime:   c.ociRuntime,
 		User:         id + ":" + id,
 		CapDrop:      []string{"all"},
 		NoNewPrivs:   true,
@@ -168,20 +168,36 @@ func newCreateRequest(p container.Placement, rootless bool, ociRuntime string) c
 		NoHostsFile:  true,
 		NoResolvConf: true,
 		UserNS:       private,
-		IDMappings:   newIDMappings(rootless),
+		IDMappings:   newIDMappings(c.rootless),
 		PIDNS:        private,
 		IPCNS:        private,
 		UTSNS:        private,
 		CgroupNS:     private,
 		NetNS:        namespace{Mode: "none"},
 		CgroupsMode:  "enabled",
-		Resources: resources{
-			Memory: memoryLimit{Limit: l.MemoryBytes, Swap: l.MemoryBytes},
-			CPU:    cpuLimit{Quota: l.MilliCPUs() * 100, Period: 100_000},
-			PIDs:   pidsLimit{Limit: l.PIDs},
-		},
-		Rlimits: newRlimits(p.Rlimits),
+		Resources:    c.newResources(p.Spec),
+		Rlimits:      newRlimits(p.Rlimits),
 	}
+}
+
+// newResources asks for every limit, but for one that cannot be had where that
+// is allowed: a rootless engine on cgroup v2 would fail.
+func (c *client) newResources(spec runtime.Spec) resources {
+	l := spec.Limits
+	without := func(fact string) bool {
+		return spec.AllowUnlimited && slices.ContainsFunc(c.missing, func(d runtime.Difference) bool { return d.Fact == fact })
+	}
+	var r resources
+	if !without("memory limit") {
+		r.Memory = &memoryLimit{Limit: l.MemoryBytes, Swap: l.MemoryBytes}
+	}
+	if !without("cpu limit") {
+		r.CPU = &cpuLimit{Quota: l.MilliCPUs() * 100, Period: 100_000}
+	}
+	if !without("process limit") {
+		r.PIDs = &pidsLimit{Limit: l.PIDs}
+	}
+	return r
 }
 
 // newIDMappings gives the sandbox a user namespace. Podman's own mode for this,

@@ -16,10 +16,10 @@ func TestRequest(t *testing.T) {
 	spec := runtime.Spec{Image: "i", Command: []string{"python3", "-I"}, Files: fstest.MapFS{}, Limits: runtime.Limits{}.WithDefaults()}
 	rlimits := map[string]int64{"core": 0, "nofile": 100, "nproc": 64}
 	owner := local.Owner{UID: 1, Boot: "b", PID: 2, PIDNS: 3, Start: 4}
-	request := newCreateRequest(container.Placement{
+	request := new(client).newCreateRequest(container.Placement{
 		ID: "mcpb-x", UID: 2000, Spec: spec, Command: append(spec.Command, "socket:x"), Labels: owner.Labels(), Rlimits: rlimits,
 		Dir: &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
-	}, false, "")
+	})
 	data, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)

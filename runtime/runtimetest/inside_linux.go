@@ -463,6 +463,10 @@ func testMemory(t *testing.T, s *suite) {
 	spec := s.spec()
 	spec.Limits.MemoryBytes = 64 << 20
 	const allocate = `b"x" * (256 << 20)`
+	if s.Unlimited {
+		testProcessMemory(t, s.start(t, spec), allocate)
+		return
+	}
 	t.Run("child", func(t *testing.T) {
 		p := s.start(t, spec)
 		code := "import os\npid = os.fork()\nif pid == 0:\n    " + allocate + "\n    os._exit(0)\nresult = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])"
@@ -482,6 +486,34 @@ func testMemory(t *testing.T, s *suite) {
 	})
 }
 
+// testProcessMemory is for engines that can limit each process, but not all
+// together.
+func testProcessMemory(t *testing.T, p *Peer, allocate string) {
+	if _, raised, err := p.Try("x = " + allocate); err != nil || !strings.HasPrefix(raised, "MemoryError") {
+		t.Errorf("allocating too much: raised %q, %v, want MemoryError", raised, err)
+	}
+	const several = `
+import os, signal
+read, write = os.pipe()
+children, result = [], 0
+for _ in range(4):
+    pid = os.fork()
+    if pid == 0:
+        x = b"x" * (32 << 20)
+        os.write(write, b".")
+        signal.pause()
+    children.append(pid)
+while result < len(children):
+    result += len(os.read(read, 9))
+for pid in children:
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+`
+	if got := p.number(t, several); got != 4 {
+		t.Errorf("%v of 4 children had their memory", got)
+	}
+}
+
 func testCPU(t *testing.T, s *suite) {
 	spec := s.spec()
 	spec.Limits.CPUs = 0.25
@@ -493,8 +525,35 @@ while time.monotonic() < wall + 1:
     pass
 result = (time.process_time() - cpu) / (time.monotonic() - wall)
 `
+	if s.Unlimited {
+		for range 20 { // the machine has other things to do, too
+			if p.number(t, code) > 0.35 {
+				return
+			}
+		}
+		t.Error("never used more than 0.35 CPUs: is it limited after all?")
+		return
+	}
 	if got := p.number(t, code); got > 0.5 {
 		t.Errorf("used %.2f CPUs, want 0.25", got)
+	}
+}
+
+// testUnlimited demands that an engine without limits does not pretend.
+func testUnlimited(t *testing.T, s *suite) {
+	spec := s.spec()
+	spec.AllowUnlimited = !s.Unlimited
+	if !s.Unlimited {
+		s.start(t, spec).Eval(t, "pass") // it may, but need not
+		return
+	}
+	err := s.fail(t, spec)
+	requireError(t, err, runtime.ErrUnsupported)
+	for _, text := range []string{err.Error(), runtime.HintOf(err)} {
+		t.Log(text)
+	}
+	if !strings.Contains(err.Error(), "memory limit") || !strings.Contains(runtime.HintOf(err), "--allow-unlimited") {
+		t.Errorf("it does not say what is missing, and what to do")
 	}
 }
 

@@ -22,13 +22,16 @@ import (
 //go:embed program.py
 var program []byte
 
-// Options tell [Run] about the engine. Every field is required.
+// Options tell [Run] about the engine. Every field is required but Unlimited.
 type Options struct {
 	// Open returns a new engine that keeps its files on the host below dir. The
 	// suite closes it.
 	Open func(t testing.TB, dir string) runtime.Engine
 	// Image has Python 3.10 or later.
 	Image string
+	// Unlimited says that this engine on this machine has no limits but rlimits:
+	// it must refuse a spec that does not allow for that, and the suite's do.
+	Unlimited bool
 	// Seccomp is the profile to run under.
 	Seccomp []byte
 	// Containers returns the names of all containers, running or not, that have the label.
@@ -77,6 +80,7 @@ func Run(t *testing.T, opts Options) {
 		{"OpenFiles", testOpenFiles},
 		{"Memory", testMemory},
 		{"CPU", testCPU},
+		{"Unlimited", testUnlimited},
 		{"Workload", testWorkload},
 		{"ExitCode", testExitCode},
 		{"KilledFromOutside", testKilledFromOutside},
@@ -115,7 +119,11 @@ func Spec(image string, seccomp []byte, args ...string) runtime.Spec {
 	}
 }
 
-func (s *suite) spec() runtime.Spec { return Spec(s.Image, s.Seccomp) }
+func (s *suite) spec() runtime.Spec {
+	spec := Spec(s.Image, s.Seccomp)
+	spec.AllowUnlimited = s.Unlimited
+	return spec
+}
 
 // start returns a sandbox that is closed with the test.
 func (s *suite) start(t *testing.T, spec runtime.Spec) *Peer {

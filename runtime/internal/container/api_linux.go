@@ -67,6 +67,10 @@ type API interface {
 type Host struct {
 	// FirstUID and LastUID bound the ids that sandboxes get, as seen inside.
 	FirstUID, LastUID int64
+	// Missing are limits of the control group that cannot be put in force here.
+	// Where one is missing that is allowed to, the data of every process is
+	// limited by an rlimit.
+	Missing []runtime.Difference
 	// Expectation is what the engine may and may not do; Spec, UID and GID are
 	// filled in for each sandbox.
 	Expectation runtime.Expectation

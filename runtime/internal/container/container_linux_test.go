@@ -9,7 +9,7 @@ import (
 func TestClampRlimits(t *testing.T) {
 	limits := map[string]int64{"core": runtime.Unlimited, "fsize": runtime.Unlimited, "memlock": 1 << 23, "nofile": 100, "nproc": 64}
 	asked := runtime.Limits{}.WithDefaults()
-	got, err := clampRlimits(asked, func(name string) (int64, error) { return limits[name], nil })
+	got, err := clampRlimits(asked, nil, func(name string) (int64, error) { return limits[name], nil })
 	if err != nil {
 		t.Fatal(err)
 	}

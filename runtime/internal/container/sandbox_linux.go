@@ -45,6 +45,9 @@ type sandbox struct {
 	info    Info
 	process *local.Process
 	cgroup  local.Cgroup
+	// oomKills is how often the OOM killer had acted before, in a group that is
+	// not the sandbox's alone.
+	oomKills int64
 
 	control, callback net.Conn
 
@@ -107,7 +110,7 @@ func (s *sandbox) watch(ctx context.Context) {
 	defer close(s.exited)
 	<-s.process.Done()
 	// Soon the engine removes the control group, and then the container.
-	s.exit = runtime.Exit{Code: -1, OOMKilled: s.cgroup.OOMKills() > 0}
+	s.exit = runtime.Exit{Code: -1, OOMKilled: s.cgroup.OOMKills() > s.oomKills}
 	if s.killed.Load() {
 		s.exit.Code = killedCode
 		return // without a word to the service: removing goes faster before it notices

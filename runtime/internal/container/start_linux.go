@@ -24,6 +24,9 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 	if err != nil {
 		return err
 	}
+	if missing := api.Host().Missing; len(missing) > 0 && !spec.AllowUnlimited {
+		return s.engine.Refuse(missing...)
+	}
 	placement, err := s.place(ctx, api.Host(), spec)
 	if err != nil {
 		return err
@@ -41,7 +44,7 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 	if err := s.await(ctx, spec.ConnectTimeout); err != nil {
 		return err
 	}
-	return s.attest(spec, api.Host())
+	return s.attest(ctx, spec, api.Host())
 }
 
 // place makes the host's part of the sandbox.
@@ -56,7 +59,7 @@ func (s *sandbox) place(ctx context.Context, host Host, spec runtime.Spec) (Plac
 	if s.socket, err = s.dir.Listen(path.Base(runtime.SocketPath)); err != nil {
 		return Placement{}, err
 	}
-	rlimits, err := clampRlimits(spec.Limits, local.HardLimit)
+	rlimits, err := clampRlimits(spec.Limits, extraRlimits(host, spec.Limits), local.HardLimit)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -68,11 +71,25 @@ func (s *sandbox) place(ctx context.Context, host Host, spec runtime.Spec) (Plac
 	}, nil
 }
 
+// minData is the least limit of a process's data that OCI runtimes, which set it
+// on themselves before they run the program, can work with: runc needs 80 MiB.
+const minData = 128 << 20
+
+// extraRlimits bound the memory of each process where nothing bounds that of
+// all.
+func extraRlimits(host Host, l runtime.Limits) map[string]int64 {
+	if len(host.Missing) == 0 {
+		return nil
+	}
+	return map[string]int64{"data": max(l.MemoryBytes, minData)}
+}
+
 // clampRlimits never asks for more than hardLimit: raising a limit needs
 // CAP_SYS_RESOURCE, which not even root has everywhere. None is left to the
 // engine's default, for the same reason.
-func clampRlimits(l runtime.Limits, hardLimit func(string) (int64, error)) (map[string]int64, error) {
+func clampRlimits(l runtime.Limits, extra map[string]int64, hardLimit func(string) (int64, error)) (map[string]int64, error) {
 	rlimits := l.Rlimits()
+	maps.Copy(rlimits, extra)
 	for name, want := range rlimits {
 		hard, err := hardLimit(name)
 		if err != nil {
@@ -151,6 +168,7 @@ func (s *sandbox) hold(ctx context.Context, info Info) error {
 	if s.cgroup, err = local.CgroupOf(info.PID); err != nil {
 		return errors.Join(s.engine.unreadable(err), process.Close())
 	}
+	s.oomKills = s.cgroup.OOMKills()
 	s.info, s.process = info, process
 	s.exited = make(chan struct{})
 	go s.watch(context.WithoutCancel(ctx))
@@ -223,7 +241,7 @@ func (s *sandbox) allowed(peer local.Peer) error {
 }
 
 // attest compares what is in force with the spec.
-func (s *sandbox) attest(spec runtime.Spec, host Host) error {
+func (s *sandbox) attest(ctx context.Context, spec runtime.Spec, host Host) error {
 	facts, err := local.ReadFacts(s.process.PID)
 	if !s.process.Alive() {
 		return s.exitError()
@@ -236,8 +254,12 @@ func (s *sandbox) attest(spec runtime.Spec, host Host) error {
 	}
 	want := host.Expectation
 	want.Spec, want.UID, want.GID = spec, s.uid, s.uid
+	want.Rlimits = extraRlimits(host, spec.Limits)
 	if differences := runtime.Attest(want, facts); len(differences) > 0 {
 		return s.engine.Refuse(differences...)
+	}
+	if without := runtime.AttestLimits(spec, facts.Cgroup); len(without) > 0 { // it is allowed, or we would not be here
+		s.engine.opts.Logger.WarnContext(ctx, "sandbox without all of its limits", "sandbox_id", s.id, "not_in_force", without)
 	}
 	return nil
 }
