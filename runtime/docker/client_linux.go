@@ -121,7 +121,7 @@ func (c *client) Inspect(ctx context.Context, id string) (container.Info, error)
 	if err != nil {
 		return container.Info{}, mark(err)
 	}
-	info := container.Info{}
+	info := container.Info{Differences: recordDifferences(found)}
 	if found.State != nil && found.State.Running {
 		info.PID = found.State.Pid
 	}

@@ -91,6 +91,8 @@ type Placement struct {
 type Info struct {
 	PID int      // of the program, as this kernel's /proc has it; 0 if it is not running
 	Env []string // of the program
+	// Differences are what the engine itself says is not as asked for.
+	Differences []runtime.Difference
 }
 
 // Listed is one container of a list.

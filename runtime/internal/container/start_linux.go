@@ -255,7 +255,8 @@ func (s *sandbox) attest(ctx context.Context, spec runtime.Spec, host Host) erro
 	want := host.Expectation
 	want.Spec, want.UID, want.GID = spec, s.uid, s.uid
 	want.Rlimits = extraRlimits(host, spec.Limits)
-	if differences := runtime.Attest(want, facts); len(differences) > 0 {
+	differences := append(runtime.Attest(want, facts), s.info.Differences...)
+	if len(differences) > 0 {
 		return s.engine.Refuse(differences...)
 	}
 	if without := runtime.AttestLimits(spec, facts.Cgroup); len(without) > 0 { // it is allowed, or we would not be here
