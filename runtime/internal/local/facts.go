@@ -19,7 +19,7 @@ type Source func(name string) (string, error)
 // ParseFacts reads what the kernel enforces on a process, but for its
 // control group, and leaves out whose namespaces it must not share. A nil Env
 // means that the environment cannot be read from here, which is so for another
-// user's process.
+// user's process. Ids are those that the source's reader sees.
 func ParseFacts(read Source) (runtime.Facts, error) {
 	var f runtime.Facts
 	err := errors.Join(
@@ -38,21 +38,15 @@ func (read Source) status(f *runtime.Facts) error {
 	if err != nil {
 		return err
 	}
-	uidMap, err1 := read.idMap("uid_map")
-	gidMap, err2 := read.idMap("gid_map")
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
 	fields := map[string][]string{}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(line, ":")
 		fields[key] = strings.Fields(value)
 	}
 	s := statusFields{fields: fields}
-	f.UID = s.id("Uid", uidMap)
-	f.GID = s.id("Gid", gidMap)
+	f.UID, f.GID = s.id("Uid"), s.id("Gid")
 	for _, g := range fields["Groups"] {
-		f.Groups = append(f.Groups, uidInside(s.number(g, 10), gidMap))
+		f.Groups = append(f.Groups, s.number(g, 10))
 	}
 	f.Caps = runtime.Caps{
 		Inheritable: s.hex("CapInh"), Permitted: s.hex("CapPrm"), Effective: s.hex("CapEff"),
@@ -101,44 +95,14 @@ func (s *statusFields) hex(key string) uint64 {
 }
 
 // id returns the one id that all of real, effective, saved and file system ids
-// are, as seen inside the namespace; 0, which no sandbox may have, if they differ.
-func (s *statusFields) id(key string, m []idRange) int64 {
+// are; 0, which no sandbox may have, if they differ.
+func (s *statusFields) id(key string) int64 {
 	ids := s.fields[key]
 	if len(ids) != 4 || len(slices.Compact(slices.Clone(ids))) != 1 {
 		s.fail(key)
 		return 0
 	}
-	return uidInside(s.number(ids[0], 10), m)
-}
-
-// idRange is a line of uid_map or gid_map.
-type idRange struct{ inside, outside, size int64 }
-
-func (read Source) idMap(name string) ([]idRange, error) {
-	text, err := read(name)
-	if err != nil {
-		return nil, err
-	}
-	var ranges []idRange
-	for line := range strings.Lines(text) {
-		var r idRange
-		if _, err := fmt.Sscan(line, &r.inside, &r.outside, &r.size); err != nil {
-			return nil, fmt.Errorf("unexpected form of %s: %w", name, err)
-		}
-		ranges = append(ranges, r)
-	}
-	return ranges, nil
-}
-
-// uidInside maps an id seen from here to the one in the namespace, -1 if there
-// is none.
-func uidInside(id int64, ranges []idRange) int64 {
-	for _, r := range ranges {
-		if r.outside <= id && id-r.outside < r.size {
-			return r.inside + id - r.outside
-		}
-	}
-	return -1
+	return s.number(ids[0], 10)
 }
 
 // namespaceKinds are the namespaces that a sandbox has of its own.

@@ -14,7 +14,9 @@ import (
 // enforces on the process pid, which must still be alive afterwards for the
 // facts to be its own.
 func ReadFacts(pid int) (runtime.Facts, error) {
-	f, err1 := ParseFacts(procSource(fmt.Sprintf("/proc/%d", pid)))
+	read := procSource(fmt.Sprintf("/proc/%d", pid))
+	f, err1 := ParseFacts(read)
+	err1 = errors.Join(err1, read.idsInside(&f))
 	var own runtime.Facts
 	err2 := procSource("/proc/self").namespaces(&own)
 	f.HostNamespaces = own.Namespaces
@@ -23,6 +25,51 @@ func ReadFacts(pid int) (runtime.Facts, error) {
 		f.Cgroup, err3 = group.Limits()
 	}
 	return f, errors.Join(err1, err2, err3)
+}
+
+// idsInside turns ids as seen from here into what they are in the process's own
+// user namespace.
+func (read Source) idsInside(f *runtime.Facts) error {
+	uidMap, err1 := read.idMap("uid_map")
+	gidMap, err2 := read.idMap("gid_map")
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	f.UID, f.GID = idInside(f.UID, uidMap), idInside(f.GID, gidMap)
+	for i, g := range f.Groups {
+		f.Groups[i] = idInside(g, gidMap)
+	}
+	return nil
+}
+
+// idRange is a line of uid_map or gid_map.
+type idRange struct{ inside, outside, size int64 }
+
+func (read Source) idMap(name string) ([]idRange, error) {
+	text, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	var ranges []idRange
+	for line := range strings.Lines(text) {
+		var r idRange
+		if _, err := fmt.Sscan(line, &r.inside, &r.outside, &r.size); err != nil {
+			return nil, fmt.Errorf("unexpected form of %s: %w", name, err)
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, nil
+}
+
+// idInside maps an id seen from here to the one in the namespace, -1 if there
+// is none.
+func idInside(id int64, ranges []idRange) int64 {
+	for _, r := range ranges {
+		if r.outside <= id && id-r.outside < r.size {
+			return r.inside + id - r.outside
+		}
+	}
+	return -1
 }
 
 // procSource is the source that a process's directory in /proc is.

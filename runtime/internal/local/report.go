@@ -1,8 +1,10 @@
 package local
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -26,14 +28,40 @@ func ReadReport(r io.Reader) (runtime.Report, error) {
 	if _, err := io.ReadFull(r, data); err != nil {
 		return nil, fmt.Errorf("read the program's report: %w", err)
 	}
-	var report runtime.Report
-	if err := json.Unmarshal(data, &report); err != nil {
+	report, err := parseReport(data)
+	if err != nil {
 		return nil, fmt.Errorf("the program's report: %w", err)
 	}
-	for name := range report {
-		if !slices.Contains(runtime.ReportFiles(), name) {
-			return nil, fmt.Errorf("the program's report has %.40q, which was not asked for", name)
+	return report, nil
+}
+
+// parseReport is strict: an object of strings, with the names that were asked
+// for, each at most once.
+func parseReport(data []byte) (runtime.Report, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("not an object")
+	}
+	report := runtime.Report{}
+	for d.More() {
+		key, err1 := d.Token()
+		value, err2 := d.Token()
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
 		}
+		name, _ := key.(string)
+		text, isText := value.(string)
+		_, twice := report[name]
+		if !isText || twice || !slices.Contains(runtime.ReportFiles(), name) {
+			return nil, fmt.Errorf("unexpected entry %.40q", name)
+		}
+		report[name] = text
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one object")
 	}
 	return report, nil
 }

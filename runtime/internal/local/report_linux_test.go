@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"strings"
@@ -71,6 +72,9 @@ func TestReportRefuses(t *testing.T) {
 		"no object":    frame(t, []string{"x"}),
 		"other types":  frame(t, map[string]int{"status": 1}),
 		"unknown file": frame(t, runtime.Report{"shadow": "x"}),
+		"twice":        append(binary.BigEndian.AppendUint32(nil, 26), `{"status":"","status":"x"}`...),
+		"two":          append(binary.BigEndian.AppendUint32(nil, 4), "{}{}"...),
+		"null":         append(binary.BigEndian.AppendUint32(nil, 4), "null"...),
 	} {
 		if _, err := ReadReport(bytes.NewReader(stream)); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -79,4 +83,31 @@ func TestReportRefuses(t *testing.T) {
 	if _, err := ReportFacts(runtime.Report{"status": "Uid:\t1\n"}); err == nil || !strings.Contains(err.Error(), "mountinfo") {
 		t.Errorf("report without most of its files: %v", err)
 	}
+}
+
+// In a user namespace of its own a process sees its ids as they are there, which
+// is not so for those who look from outside.
+func TestReportedIDs(t *testing.T) {
+	const status = "Uid:\t1234 1234 1234 1234\nGid:\t1234 1234 1234 1234\nGroups:\t1234\n" +
+		"CapInh:\t0\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+	const idMap = "         0 1895825408      65536\n"
+	f, err := ReportFacts(runtime.Report{"status": status, "uid_map": idMap, "gid_map": idMap})
+	if f.UID != 1234 || f.GID != 1234 || len(f.Groups) != 1 || f.Groups[0] != 1234 {
+		t.Errorf("ids are %d, %d, %v; %v", f.UID, f.GID, f.Groups, err)
+	}
+}
+
+func FuzzReadReport(f *testing.F) {
+	f.Add([]byte(`{"status":"Uid:\t1 1 1 1\n","mountinfo":"1 0 0:1 / / ro - a b c"}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		report, err := ReadReport(bytes.NewReader(append(binary.BigEndian.AppendUint32(nil, uint32(len(payload))), payload...)))
+		if err != nil {
+			return
+		}
+		ReportFacts(report) // does not panic
+		var again map[string]string
+		if err := json.Unmarshal(payload, &again); err != nil || !maps.Equal(report, again) {
+			t.Errorf("%q was read as %q, %v", payload, report, err)
+		}
+	})
 }

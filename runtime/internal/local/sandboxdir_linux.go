@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 )
 
@@ -17,12 +16,6 @@ type SandboxDir struct {
 	Seccomp string // the seccomp profile
 	Socket  string // the directory with nothing but the socket in it
 }
-
-// Bounds on what a spec may ask us to write.
-const (
-	maxFiles     = 4096
-	maxFileBytes = 64 << 20
-)
 
 // NewSandboxDir creates the directory for the sandbox id. On error nothing is
 // left.
@@ -59,30 +52,13 @@ func (h *Home) NewSandboxDir(id string, files fs.FS, seccomp []byte) (_ *Sandbox
 // Remove removes the directory.
 func (d *SandboxDir) Remove() error { return os.RemoveAll(d.Path) }
 
-// copyTree writes the regular files of src below dst, readable by all: the
-// sandbox's user is nobody the host knows.
+// copyTree writes src below dst, readable by all: the sandbox's user is nobody
+// the host knows.
 func copyTree(dst string, src fs.FS) error {
-	count, bytes := 0, 0
-	return fs.WalkDir(src, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if count++; count > maxFiles {
-			return fmt.Errorf("more than %d files", maxFiles)
-		}
-		target := filepath.Join(dst, filepath.FromSlash(path.Clean(name)))
-		if entry.IsDir() {
+	return walkFiles(src, func(name string, dir bool, data []byte) error {
+		target := filepath.Join(dst, filepath.FromSlash(name))
+		if dir {
 			return makeDir(target, 0o755)
-		}
-		if !entry.Type().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", name)
-		}
-		data, err := fs.ReadFile(src, name)
-		if err != nil {
-			return err
-		}
-		if bytes += len(data); bytes > maxFileBytes {
-			return fmt.Errorf("more than %d bytes", maxFileBytes)
 		}
 		return writeFile(target, data, 0o644)
 	})
