@@ -181,19 +181,22 @@ func TestViolations(t *testing.T) {
 		"much more than it can": bytes.Repeat(full, 3),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, peer := raw(t)
-			peer.Write(stream) // fails when it is refused
-			for name, c := range channels(m) {
-				if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, ErrProtocol) {
-					t.Errorf("%s: read: %v", name, err)
+			synctest.Test(t, func(t *testing.T) {
+				m, peer := raw(t)
+				peer.Write(stream) // fails when it is refused
+				synctest.Wait()    // for what is read below makes room
+				for name, c := range channels(m) {
+					if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, ErrProtocol) {
+						t.Errorf("%s: read: %v", name, err)
+					}
+					if _, err := c.Write([]byte("x")); !errors.Is(err, ErrProtocol) {
+						t.Errorf("%s: write: %v", name, err)
+					}
 				}
-				if _, err := c.Write([]byte("x")); !errors.Is(err, ErrProtocol) {
-					t.Errorf("%s: write: %v", name, err)
+				if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+					t.Errorf("the stream is still open: %v", err)
 				}
-			}
-			if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-				t.Errorf("the stream is still open: %v", err)
-			}
+			})
 		})
 	}
 }
