@@ -1,11 +1,9 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +13,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
-	sandboximage "github.com/mcp-bridge/mcp-bridge/sandbox-image"
 )
 
 // serveEcho makes this test binary an MCP server with one tool: the floor for
@@ -38,10 +32,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-func image() string {
-	return cmp.Or(os.Getenv("MCP_BRIDGE_TEST_IMAGE"), "localhost/mcp-bridge-sandbox:latest")
 }
 
 var binary = sync.OnceValues(func() (string, error) {
@@ -82,14 +72,39 @@ func connect(b *testing.B, cmd *exec.Cmd) *mcp.ClientSession {
 	return session
 }
 
+// start starts a bridge with the echo server as its upstream.
+func (e engine) start(b *testing.B, args ...string) *bridge {
+	b.Helper()
+	cmd := e.command(b, args...)
+	return &bridge{ClientSession: connect(b, cmd), engine: e, pid: cmd.Process.Pid}
+}
+
+// A bridge is a running `mcp-bridge run`.
+type bridge struct {
+	*mcp.ClientSession
+
+	engine engine
+	pid    int
+}
+
+// run runs a cell that must not fail, in a session.
+func (br *bridge) run(b *testing.B, session, code string) string {
+	b.Helper()
+	arguments := map[string]any{"code": code}
+	if session != "" {
+		arguments["session"] = session
+	}
+	return call(b, br.ClientSession, "run_python", arguments)
+}
+
 func echoCommand() *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serveEcho+"=1")
 	return cmd
 }
 
-// bridgeCommand is `mcp-bridge run` with the echo server as its upstream.
-func bridgeCommand(b *testing.B) *exec.Cmd {
+// command is `mcp-bridge run` with the echo server as its upstream.
+func (e engine) command(b *testing.B, args ...string) *exec.Cmd {
 	b.Helper()
 	dir := b.TempDir()
 	definition, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
@@ -101,8 +116,14 @@ func bridgeCommand(b *testing.B) *exec.Cmd {
 	if err := os.WriteFile(filepath.Join(dir, "bench.json"), definition, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	return exec.Command(mustBinary(b), "run", "--runtime", "podman", "--image", image(),
-		"--config-dir", dir, "--cache-dir", filepath.Join(dir, "cache"))
+	args = append([]string{
+		"run", "--runtime", e.name, "--transport", e.transport,
+		"--config-dir", dir, "--cache-dir", filepath.Join(dir, "cache"),
+	}, args...)
+	if e.image != "" {
+		args = append(args, "--image", e.image)
+	}
+	return exec.Command(mustBinary(b), args...)
 }
 
 func call(b *testing.B, session *mcp.ClientSession, tool string, arguments any) string {
@@ -134,125 +155,6 @@ func (t timings) median() time.Duration {
 
 func report(b *testing.B, name string, median time.Duration) {
 	b.ReportMetric(float64(median.Nanoseconds())/1e3, name+"-µs")
-}
-
-// socketEcho is a sandbox that sends back what it receives: the floor for a
-// byte's way into a container and out again.
-func socketEcho(b *testing.B) io.ReadWriter {
-	b.Helper()
-	engine, err := podman.New(podman.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { engine.Close() })
-	const program = `import socket,sys
-def connect():
-    s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[-1].removeprefix("socket:")); return s
-a, b = connect(), connect()
-while data := a.recv(65536): a.sendall(data)`
-	box, err := engine.Start(b.Context(), runtime.Spec{
-		Image:   image(),
-		Command: []string{"python3", "-I", "-c", program},
-		Seccomp: sandboximage.Seccomp(),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { box.Close() })
-	return box.Control()
-}
-
-func roundTrip(b *testing.B, rw io.ReadWriter) {
-	var buf [64]byte
-	if _, err := rw.Write(buf[:]); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := io.ReadFull(rw, buf[:]); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// BenchmarkWarmCall: run_python("1") in a warm session, beside an echo call of
-// the same SDK over stdio plus a raw socket round trip into a container.
-func BenchmarkWarmCall(b *testing.B) {
-	echo, bridge, socket := connect(b, echoCommand()), connect(b, bridgeCommand(b)), socketEcho(b)
-	cell := map[string]any{"code": "1"}
-	call(b, bridge, "run_python", cell)
-	var warm, echoed, raw timings
-	for b.Loop() {
-		echoed.time(func() { call(b, echo, "echo", cell) })
-		raw.time(func() { roundTrip(b, socket) })
-		warm.time(func() { call(b, bridge, "run_python", cell) })
-	}
-	floor := echoed.median() + raw.median()
-	report(b, "warm", warm.median())
-	report(b, "echo", echoed.median())
-	report(b, "socket", raw.median())
-	b.ReportMetric(float64(warm.median())/float64(floor), "×floor(aim-1.5)")
-	b.ReportMetric(0, "ns/op")
-}
-
-// BenchmarkCallback: a tool call from a cell to a warm upstream, beside the same
-// call made by the same SDK directly. The cell times its own calls.
-func BenchmarkCallback(b *testing.B) {
-	direct, bridge := connect(b, echoCommand()), connect(b, bridgeCommand(b))
-	const prepare = `import time
-def median(n):
-    tool, times = tools.bench.echo, []
-    for _ in range(n):
-        start = time.perf_counter_ns(); tool(text="x"); times.append(time.perf_counter_ns() - start)
-    return sorted(times)[n // 2]
-_ = median(50)`
-	call(b, bridge, "run_python", map[string]any{"code": prepare})
-	var called, ratios timings
-	var sandboxed []time.Duration
-	for b.Loop() {
-		called = called[:0]
-		for range 50 {
-			called.time(func() { call(b, direct, "echo", map[string]any{"text": "x"}) })
-		}
-		var nanoseconds int64
-		text := call(b, bridge, "run_python", map[string]any{"code": "median(50)"})
-		if _, err := fmt.Sscan(text, &nanoseconds); err != nil {
-			b.Fatalf("%q: %v", text, err)
-		}
-		sandboxed = append(sandboxed, time.Duration(nanoseconds))
-		ratios = append(ratios, time.Duration(1000*float64(nanoseconds)/float64(called.median())))
-	}
-	report(b, "callback", timings(sandboxed).median())
-	report(b, "direct", called.median())
-	b.ReportMetric(float64(ratios.median())/1000, "×direct(aim-1.5)")
-	b.ReportMetric(0, "ns/op")
-}
-
-// BenchmarkFirstCall: from the start of the binary to the answer of the first
-// cell, beside `podman run` of the same image with the same Python.
-func BenchmarkFirstCall(b *testing.B) {
-	var first, bare timings
-	for b.Loop() {
-		first.time(func() {
-			session := connect(b, bridgeCommand(b))
-			call(b, session, "run_python", map[string]any{"code": "1"})
-		})
-		bare.time(func() {
-			run := exec.CommandContext(b.Context(), "podman", "--runtime", ociRuntime(), "run", "--rm", "--network", "none",
-				"--ulimit", "nofile=1024:1024", "--ulimit", "nproc=512:512", image(), "python3", "-c", "pass")
-			if out, err := run.CombinedOutput(); err != nil {
-				b.Fatalf("%v\n%s", err, out)
-			}
-		})
-	}
-	report(b, "first", first.median())
-	report(b, "podman-run", bare.median())
-	b.ReportMetric(float64(first.median())/float64(bare.median()), "×podman-run")
-	b.ReportMetric(0, "ns/op")
-}
-
-func ociRuntime() string {
-	if _, err := os.Stat("/sys/fs/cgroup/unified"); err == nil {
-		return "runc" // crun refuses mixed control groups
-	}
-	return "crun"
 }
 
 // BenchmarkVersion: the whole process `mcp-bridge version`, beside `true`.
