@@ -7,11 +7,14 @@ guard: the supervisor enforces, this module serves.
 import builtins
 import os
 import resource
+import select
 import signal
 import sys
 import types
 
-from . import callback, cells, helptext, interrupts, outputs, streams, toolbox, values, wire
+from . import callback, cells, helptext, interrupts, outputs, streams, toolbox, tracebacks, values, wire
+
+SETTLE = 0.03  # seconds without a cell after which there is time for other things
 
 
 def main(channel, callback_socket, settings):
@@ -26,7 +29,11 @@ def main(channel, callback_socket, settings):
     decoder = wire.Decoder()
     channel.setblocking(True)
     pid = os.getpid()
+    prepared = False
     while True:
+        if not prepared and not select.select([channel], [], [], SETTLE)[0]:
+            prepared = True
+            tracebacks.prepare()
         data = channel.recv(1 << 16)
         if not data:
             os._exit(0)

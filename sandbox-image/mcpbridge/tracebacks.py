@@ -1,18 +1,33 @@
 """Tracebacks for a reader who knows only the cells: the user's own lines."""
 
 import os
-import traceback
 
 _USER_FILES = ("<cell ", "/workspace/", "/tmp/", "/mnt/")
 _OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + "/"
 _MAX_CHARS = 12_000
 
 
+_traceback = None
+
+
+def prepare():
+    """Import what describing an error needs: to be done when nobody waits, for it
+    is half as much as all else, and before a cell has used up the memory."""
+    global _traceback
+    if _traceback is None:
+        try:
+            import traceback as _traceback
+        except BaseException:  # what a cell has done to imports; describe copes
+            pass
+    return _traceback
+
+
 def describe(error):
     """error as {type, message, traceback}, bounded."""
     try:
+        traceback = prepare()
         tree = traceback.TracebackException.from_exception(error, compact=True)
-        _trim(tree)
+        _trim(tree, traceback)
         text = "".join(tree.format()).rstrip("\n")
         message = str(error)
     except Exception as trouble:  # a __str__ that raises, an endless __cause__ …
@@ -25,7 +40,7 @@ def describe(error):
     }
 
 
-def _trim(tree):
+def _trim(tree, traceback):
     """Keep the frames of user files, in the error and in those that led to it."""
     seen = set()
     todo = [tree]
