@@ -26,7 +26,7 @@ func New(opts Options) (*Engine, error) {
 	opts = opts.withDefaults(os.Getenv, local.DefaultRoot)
 	shared, err := container.New(container.Options{
 		Name: name, Driver: &driver{opts: opts, log: opts.Logger},
-		RuntimeDir: opts.RuntimeDir, DefaultImage: opts.DefaultImage, Logger: opts.Logger,
+		Transport: opts.Transport, RuntimeDir: opts.RuntimeDir, DefaultImage: opts.DefaultImage, Logger: opts.Logger,
 		Hints: container.Hints{
 			Unreadable: "the engine must run on this machine, in the same PID namespace",
 			Changed:    "the engine changed the sandbox, or does not run on this machine: look for containers.conf, hooks and CONTAINER_HOST",

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
-	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
 )
 
 // A sandbox's ids 0 to 65535 are, under a rootful engine, the host's from
@@ -50,6 +49,7 @@ type createRequest struct {
 	EnvHost      bool              `json:"env_host"`
 	UnsetEnvAll  bool              `json:"unsetenvall"`
 	HTTPProxy    bool              `json:"httpproxy"`
+	Stdin        bool              `json:"stdin"`
 	WorkDir      string            `json:"work_dir"`
 	Labels       map[string]string `json:"labels"`
 	Hostname     string            `json:"hostname"`
@@ -146,6 +146,7 @@ func (c *client) newCreateRequest(p container.Placement) createRequest {
 		Command:      p.Command[1:],
 		Env:          environment(p.Spec),
 		UnsetEnvAll:  true,
+		Stdin:        p.Transport == runtime.TransportStdio,
 		WorkDir:      runtime.Workspace,
 		Labels:       p.Labels,
 		Hostname:     container.Hostname,
@@ -163,7 +164,7 @@ func (c *client) newCreateRequest(p container.Placement) createRequest {
 		ProcOptions:  []string{"hidepid=2"},
 		ReadOnlyRoot: true,
 		ImageVolumes: "ignore",
-		Mounts:       newMounts(l, p.Dir),
+		Mounts:       newMounts(p),
 		ShmSize:      l.ShmBytes,
 		NoHostsFile:  true,
 		NoResolvConf: true,
@@ -211,7 +212,8 @@ func newIDMappings(rootless bool) idMappings {
 	return idMappings{UIDMap: m, GIDMap: m}
 }
 
-func newMounts(l runtime.Limits, dir *local.SandboxDir) []mount {
+func newMounts(p container.Placement) []mount {
+	l := p.Spec.Limits
 	tmpfs := func(at string, size int64) mount {
 		return mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{
 			"rw", "noexec", "nosuid", "nodev", "notmpcopyup", "mode=1777", "size=" + strconv.FormatInt(size, 10),
@@ -225,10 +227,13 @@ func newMounts(l runtime.Limits, dir *local.SandboxDir) []mount {
 	mounts := []mount{
 		tmpfs("/tmp", l.TmpBytes),
 		tmpfs(runtime.Workspace, l.WorkspaceBytes),
-		bind(path.Dir(runtime.SocketPath), dir.Socket),
 	}
-	if dir.Files != "" {
-		mounts = append(mounts, bind(runtime.FilesDir, dir.Files))
+	if p.Transport == runtime.TransportStdio {
+		return mounts
+	}
+	mounts = append(mounts, bind(path.Dir(runtime.SocketPath), p.Dir.Socket))
+	if p.Dir.Files != "" {
+		mounts = append(mounts, bind(runtime.FilesDir, p.Dir.Files))
 	}
 	return mounts
 }

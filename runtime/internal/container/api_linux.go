@@ -65,6 +65,9 @@ type API interface {
 
 // A Host is where containers run.
 type Host struct {
+	// Remote says that the service runs on another kernel: nothing of the host
+	// can be mounted, and /proc does not show its processes.
+	Remote bool
 	// FirstUID and LastUID bound the ids that sandboxes get, as seen inside.
 	FirstUID, LastUID int64
 	// Missing are limits of the control group that cannot be put in force here.
@@ -81,16 +84,20 @@ type Placement struct {
 	ID      string
 	Spec    runtime.Spec // complete: no field of Limits is zero, and Image is not empty
 	Command []string     // with the transport's argument
-	UID     int64        // and group id
-	Labels  map[string]string
-	Dir     *local.SandboxDir
-	Rlimits map[string]int64 // by their short names; none is higher than we may ask for
+	// Transport is TransportSocket or TransportStdio. With the socket, the
+	// directories of Dir are mounted; with stdio, the program has a stdin.
+	Transport runtime.Transport
+	UID       int64 // and group id
+	Labels    map[string]string
+	Dir       *local.SandboxDir // nil on a remote host
+	Rlimits   map[string]int64  // by their short names; none is higher than we may ask for
 }
 
 // Info is what the engine says of a container.
 type Info struct {
-	PID int      // of the program, as this kernel's /proc has it; 0 if it is not running
-	Env []string // of the program
+	PID    int                  // of the program, in the service's PID namespace; 0 if it is not running
+	Env    []string             // of the program
+	Limits runtime.CgroupLimits // that were asked for, where no /proc tells what is in force
 	// Differences are what the engine itself says is not as asked for.
 	Differences []runtime.Difference
 }
@@ -101,10 +108,11 @@ type Listed struct {
 	Labels map[string]string
 }
 
-// Options configure an [Engine]. All fields are required but DefaultImage.
+// Options configure an [Engine]. All fields are required but DefaultImage and Transport.
 type Options struct {
 	Name         string // the engine's, for errors
 	Driver       Driver
+	Transport    runtime.Transport
 	RuntimeDir   string // where the engine's directory goes, see [local.NewHome]
 	DefaultImage string
 	Logger       *slog.Logger

@@ -24,14 +24,16 @@ func (s *sandbox) destroy(ctx context.Context) error {
 		}
 	}
 	if s.created {
+		s.killed.Store(s.killed.Load() || s.unfollow != nil && !s.hasEnded())
 		errs = append(errs, s.remove(ctx))
 	}
-	if s.output != nil {
-		s.output.Close()
-		<-s.drained
-	}
+	s.closeStdio()
 	if s.process != nil {
 		s.process.Close()
+		<-s.exited
+	}
+	if s.unfollow != nil {
+		s.unfollow()
 		<-s.exited
 	}
 	if s.dir != nil {
@@ -43,6 +45,19 @@ func (s *sandbox) destroy(ctx context.Context) error {
 	err := errors.Join(errs...)
 	s.engine.opts.Logger.InfoContext(ctx, "sandbox closed", "sandbox_id", s.id, "exit_code", s.exit.Code, "error", err)
 	return err
+}
+
+// closeStdio ends what reads the program's output.
+func (s *sandbox) closeStdio() {
+	switch {
+	case s.mux != nil:
+		s.mux.Close()
+	case s.stdio != nil:
+		s.stdio.Close()
+		if s.transport != runtime.TransportStdio {
+			<-s.stdio.ended
+		}
+	}
 }
 
 // kill ends the program at once; the kernel then ends all others in its PID

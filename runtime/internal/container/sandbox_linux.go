@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/mux"
 )
 
 const (
@@ -32,24 +32,29 @@ var errStopped = errors.New("program ended")
 // A sandbox is a container on its way up, running, or on its way down. Its
 // fields are set in the order below by start, and not changed after it.
 type sandbox struct {
-	engine  *Engine
-	id      string
-	begin   time.Time
-	uid     int64
-	dir     *local.SandboxDir
-	socket  *local.Listener
-	created bool               // the service was asked to create the container
-	output  io.ReadWriteCloser // the program's stdout and stderr, of which nothing but the tail is kept
-	tail    Tail
-	drained chan struct{} // closed when output has ended
-	info    Info
-	process *local.Process
-	cgroup  local.Cgroup
+	engine    *Engine
+	id        string
+	begin     time.Time
+	uid       int64
+	host      Host
+	transport runtime.Transport
+	dir       *local.SandboxDir // nil on a remote host
+	socket    *local.Listener   // nil but for TransportSocket
+	created   bool              // the service was asked to create the container
+	stdio     *stdio            // the program's; nil if it could not be attached to
+	tail      Tail              // of what the program prints
+	info      Info
+	ended     <-chan struct{}    // closed when the program has ended
+	process   *local.Process     // nil on a remote host
+	unfollow  context.CancelFunc // nil but on a remote host
+	cgroup    local.Cgroup
 	// oomKills is how often the OOM killer had acted before, in a group that is
 	// not the sandbox's alone.
 	oomKills int64
 
+	mux               *mux.Mux // nil but for TransportStdio
 	control, callback net.Conn
+	report            runtime.Report // nil with TransportSocket
 
 	killed atomic.Bool   // destroy has killed the program
 	exited chan struct{} // closed when the program has ended and exit is set
@@ -84,7 +89,7 @@ func (e *Engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 func (s *sandbox) ID() string { return s.id }
 
 // Transport implements [runtime.Sandbox].
-func (s *sandbox) Transport() runtime.Transport { return runtime.TransportSocket }
+func (s *sandbox) Transport() runtime.Transport { return s.transport }
 
 // Control implements [runtime.Sandbox].
 func (s *sandbox) Control() net.Conn { return s.control }
@@ -118,6 +123,29 @@ func (s *sandbox) watch(ctx context.Context) {
 	s.exit.Code = s.exitCode(ctx)
 }
 
+// follow watches the program of a remote host.
+func (s *sandbox) follow(ctx context.Context, info Info) {
+	s.info, s.exited = info, make(chan struct{})
+	s.ended = s.exited
+	ctx, s.unfollow = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(s.exited)
+		s.exit.Code = -1
+		api, err := s.engine.Connect(ctx)
+		if err == nil {
+			var code int
+			if code, err = api.Wait(ctx, s.id, s.begin); err == nil {
+				s.exit.Code = code
+			}
+		}
+		if s.killed.Load() {
+			s.exit.Code = killedCode
+		} else if err != nil {
+			s.engine.opts.Logger.WarnContext(ctx, "lost the sandbox", "sandbox_id", s.id, "error", err)
+		}
+	}()
+}
+
 // exitCode asks the service how the program ended.
 func (s *sandbox) exitCode(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -145,9 +173,11 @@ func (s *sandbox) exitError() error {
 
 // withOutput adds the last words of the program to err.
 func (s *sandbox) withOutput(err error) error {
-	select {
-	case <-s.drained:
-	case <-time.After(stderrTimeout):
+	if s.stdio != nil {
+		select {
+		case <-s.stdio.ended:
+		case <-time.After(stderrTimeout):
+		}
 	}
 	if text := s.tail.String(); text != "" {
 		return fmt.Errorf("%w; its last output:\n%s", err, text)

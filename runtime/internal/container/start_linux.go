@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -24,10 +25,14 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 	if err != nil {
 		return err
 	}
-	if missing := api.Host().Missing; len(missing) > 0 && !spec.AllowUnlimited {
+	s.host = api.Host()
+	if s.transport, err = s.engine.transport(s.host); err != nil {
+		return err
+	}
+	if missing := s.host.Missing; len(missing) > 0 && !spec.AllowUnlimited {
 		return s.engine.Refuse(missing...)
 	}
-	placement, err := s.place(ctx, api.Host(), spec)
+	placement, err := s.place(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -41,34 +46,67 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 	if err := s.run(ctx, api); err != nil {
 		return explain("start container", spec.Image, err)
 	}
-	if err := s.await(ctx, spec.ConnectTimeout); err != nil {
+	if err := s.await(ctx, spec); err != nil {
 		return err
 	}
-	return s.attest(ctx, spec, api.Host())
+	return s.attest(ctx, spec)
+}
+
+// transport returns what the operator and the host leave to choose from.
+func (e *Engine) transport(host Host) (runtime.Transport, error) {
+	switch asked := e.opts.Transport; {
+	case asked == runtime.TransportStdio, host.Remote && (asked == "" || asked == runtime.TransportAuto):
+		return runtime.TransportStdio, nil
+	case asked == runtime.TransportFD, host.Remote:
+		return "", e.fail.New("choose transport", fmt.Errorf("%w: transport %s is not possible here", runtime.ErrUnsupported, asked),
+			"use --transport auto or stdio")
+	}
+	return runtime.TransportSocket, nil
 }
 
 // place makes the host's part of the sandbox.
-func (s *sandbox) place(ctx context.Context, host Host, spec runtime.Spec) (Placement, error) {
+func (s *sandbox) place(ctx context.Context, spec runtime.Spec) (Placement, error) {
 	var err error
-	if s.uid, err = s.engine.takeUID(host.FirstUID, host.LastUID); err != nil {
+	if s.uid, err = s.engine.takeUID(s.host.FirstUID, s.host.LastUID); err != nil {
 		return Placement{}, err
 	}
-	if s.dir, err = s.engine.newSandboxDir(ctx, s.id, spec); err != nil {
+	if err := s.makeDir(ctx, spec); err != nil {
 		return Placement{}, err
 	}
-	if s.socket, err = s.dir.Listen(path.Base(runtime.SocketPath)); err != nil {
-		return Placement{}, err
+	hardLimit := local.HardLimit
+	if s.host.Remote {
+		hardLimit = func(string) (int64, error) { return runtime.Unlimited, nil } // ours say nothing there
 	}
-	rlimits, err := clampRlimits(spec.Limits, extraRlimits(host, spec.Limits), local.HardLimit)
+	rlimits, err := clampRlimits(spec.Limits, extraRlimits(s.host, spec.Limits), hardLimit)
 	if err != nil {
 		return Placement{}, err
+	}
+	argument := string(s.transport)
+	if s.transport == runtime.TransportSocket {
+		argument += ":" + runtime.SocketPath
 	}
 	labels := map[string]string{local.LabelSandbox: s.id}
 	maps.Copy(labels, s.engine.self.Labels())
 	return Placement{
 		ID: s.id, Spec: spec, UID: s.uid, Labels: labels, Dir: s.dir, Rlimits: rlimits,
-		Command: append(slices.Clip(spec.Command), "socket:"+runtime.SocketPath),
+		Command: append(slices.Clip(spec.Command), argument), Transport: s.transport,
 	}, nil
+}
+
+// makeDir makes the host's directory, with what the transport needs in it.
+func (s *sandbox) makeDir(ctx context.Context, spec runtime.Spec) error {
+	if s.host.Remote {
+		return nil
+	}
+	if s.transport == runtime.TransportStdio {
+		spec.Files = nil // they go before the streams
+	}
+	var err error
+	if s.dir, err = s.engine.newSandboxDir(ctx, s.id, spec); err != nil || s.transport != runtime.TransportSocket {
+		return err
+	}
+	s.socket, err = s.dir.Listen(path.Base(runtime.SocketPath))
+	return err
 }
 
 // minData is the least limit of a process's data that OCI runtimes, which set it
@@ -135,28 +173,31 @@ func (s *sandbox) prepare(ctx context.Context, api API) error {
 	if err != nil {
 		return err
 	}
-	s.attach(ctx, api)
-	if info.PID == 0 {
+	if err := s.attach(ctx, api); err != nil {
+		return err
+	}
+	if info.PID == 0 || s.host.Remote {
 		return nil
 	}
 	return s.hold(ctx, info)
 }
 
-// attach begins to collect what the program prints. It is for diagnosis only,
-// so it may fail.
-func (s *sandbox) attach(ctx context.Context, api API) {
-	s.drained = make(chan struct{})
-	output, err := api.Attach(ctx, s.id, false)
-	if err != nil {
-		s.engine.opts.Logger.WarnContext(ctx, "cannot read the program's stderr", "sandbox_id", s.id, "error", err)
-		close(s.drained)
-		return
+// attach joins the program's stdio. It fails only where more than diagnosis
+// depends on it.
+func (s *sandbox) attach(ctx context.Context, api API) error {
+	stream, err := api.Attach(ctx, s.id, s.transport == runtime.TransportStdio)
+	if err == nil {
+		s.stdio = newStdio(stream, &s.tail)
+		if s.transport != runtime.TransportStdio {
+			go io.Copy(&s.tail, s.stdio) //nolint:errcheck // however it ends
+		}
+		return nil
 	}
-	s.output = output
-	go func() {
-		defer close(s.drained)
-		copyFrames(&s.tail, output)
-	}()
+	if s.transport == runtime.TransportStdio {
+		return err
+	}
+	s.engine.opts.Logger.WarnContext(ctx, "cannot read the program's stderr", "sandbox_id", s.id, "error", err)
+	return nil
 }
 
 // hold takes hold of the process that is, or will become, the program.
@@ -169,7 +210,7 @@ func (s *sandbox) hold(ctx context.Context, info Info) error {
 		return errors.Join(s.engine.unreadable(err), process.Close())
 	}
 	s.oomKills = s.cgroup.OOMKills()
-	s.info, s.process = info, process
+	s.info, s.process, s.ended = info, process, process.Done()
 	s.exited = make(chan struct{})
 	go s.watch(context.WithoutCancel(ctx))
 	return nil
@@ -187,7 +228,11 @@ func (s *sandbox) run(ctx context.Context, api API) error {
 	}
 	info, err := api.Inspect(whole, s.id)
 	if err == nil && info.PID != 0 {
-		err = s.hold(ctx, info)
+		if s.host.Remote {
+			s.follow(ctx, info)
+		} else {
+			err = s.hold(ctx, info)
+		}
 		if err == nil {
 			return nil
 		}
@@ -206,26 +251,39 @@ func gone(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
-// await waits until the program has connected twice.
-func (s *sandbox) await(ctx context.Context, limit time.Duration) error {
-	late := fmt.Errorf("program did not connect within %v", limit)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+// await waits until the program has connected.
+func (s *sandbox) await(ctx context.Context, spec runtime.Spec) error {
+	late := fmt.Errorf("program did not connect within %v", spec.ConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, spec.ConnectTimeout, late)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {
 		select {
-		case <-s.process.Done():
+		case <-s.ended:
 			stop(errStopped)
 		case <-ctx.Done():
 		}
 	}()
+	connect := s.accept
+	if s.transport == runtime.TransportStdio {
+		connect = s.converse
+	}
+	err := connect(ctx, spec)
+	if errors.Is(err, errStopped) || s.hasEnded() {
+		return s.exitError()
+	}
+	if err != nil {
+		return s.engine.fail.New("wait for the program", s.withOutput(err), "")
+	}
+	return nil
+}
+
+// accept waits for the program's two connections.
+func (s *sandbox) accept(ctx context.Context, _ runtime.Spec) error {
 	control, callback, err := s.socket.AcceptPair(ctx, s.allowed)
 	if err != nil {
-		if errors.Is(err, errStopped) {
-			return s.exitError()
-		}
-		return s.engine.fail.New("wait for the program", s.withOutput(err), "")
+		return err
 	}
 	s.control, s.callback = control, callback
 	return s.socket.Close() // from now on there is no way in
@@ -241,9 +299,9 @@ func (s *sandbox) allowed(peer local.Peer) error {
 }
 
 // attest compares what is in force with the spec.
-func (s *sandbox) attest(ctx context.Context, spec runtime.Spec, host Host) error {
-	facts, err := local.ReadFacts(s.process.PID)
-	if !s.process.Alive() {
+func (s *sandbox) attest(ctx context.Context, spec runtime.Spec) error {
+	facts, err := s.facts()
+	if s.hasEnded() {
 		return s.exitError()
 	}
 	if err != nil {
@@ -252,9 +310,9 @@ func (s *sandbox) attest(ctx context.Context, spec runtime.Spec, host Host) erro
 	if facts.Env == nil { // a rootless engine's, which /proc does not show us
 		facts.Env = s.info.Env
 	}
-	want := host.Expectation
-	want.Spec, want.UID, want.GID = spec, s.uid, s.uid
-	want.Rlimits = extraRlimits(host, spec.Limits)
+	want := s.host.Expectation
+	want.Spec, want.UID, want.GID, want.Transport = spec, s.uid, s.uid, s.transport
+	want.Rlimits = extraRlimits(s.host, spec.Limits)
 	differences := append(runtime.Attest(want, facts), s.info.Differences...)
 	if len(differences) > 0 {
 		return s.engine.Refuse(differences...)
@@ -263,4 +321,27 @@ func (s *sandbox) attest(ctx context.Context, spec runtime.Spec, host Host) erro
 		s.engine.opts.Logger.WarnContext(ctx, "sandbox without all of its limits", "sandbox_id", s.id, "not_in_force", without)
 	}
 	return nil
+}
+
+// facts come from this kernel's /proc, or else from the program and, as to the
+// limits that no program can see, from the engine.
+func (s *sandbox) facts() (runtime.Facts, error) {
+	if !s.host.Remote {
+		return local.ReadFacts(s.process.PID)
+	}
+	facts, err := local.ReportFacts(s.report)
+	facts.Cgroup = s.info.Limits
+	return facts, err
+}
+
+func (s *sandbox) hasEnded() bool {
+	if s.process != nil {
+		return !s.process.Alive()
+	}
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,10 +1,6 @@
 package container
 
-import (
-	"encoding/binary"
-	"io"
-	"sync"
-)
+import "sync"
 
 // tailBytes is how much of a program's last words is kept.
 const tailBytes = 4 << 10
@@ -31,18 +27,4 @@ func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Sanitize(string(t.data))
-}
-
-// copyFrames writes the payload of an attach stream to w until the stream ends,
-// see [API].
-func copyFrames(w io.Writer, r io.Reader) {
-	var header [8]byte
-	for {
-		if _, err := io.ReadFull(r, header[:]); err != nil {
-			return
-		}
-		if _, err := io.CopyN(w, r, int64(binary.BigEndian.Uint32(header[4:]))); err != nil {
-			return
-		}
-	}
 }
