@@ -22,9 +22,12 @@ type Facts struct {
 	Interfaces     []string          // network interfaces
 
 	Mounts  []Mount           // those that can be reached by a path
+	Devices []string          // names below /dev of device files; nil where they cannot be seen from here
 	Rlimits map[string]Rlimit // by the short name: "nofile", "nproc", …
 	Cgroup  CgroupLimits
 	Env     []string
+
+	Settings *Settings // nil for none
 }
 
 // Caps are the five capability sets of a process.
@@ -75,9 +78,17 @@ type Expectation struct {
 	Rlimits map[string]int64
 	// EngineEnv are the variables the engine itself adds, KEY=VALUE, or KEY= followed by * for any value.
 	EngineEnv []string
+	// Covered are the paths over which something read-only, or with nothing to
+	// read, must be mounted.
+	Covered []string
+	// Settings is whether the engine says how it has made the container. Then
+	// it must have been made as wanted.
+	Settings bool
 
 	// What an engine cannot do is excused here, and nowhere else.
 
+	// UnknownProfile: the engine does not say which seccomp profile it has put in force.
+	UnknownProfile bool
 	// SharedUserNS: the engine has no user namespace to give, and UID is the host's.
 	SharedUserNS bool
 	// PlainBinds: the engine can mount the files and the socket's directory
@@ -99,6 +110,8 @@ func Attest(want Expectation, got Facts) []Difference {
 	a.identity(want, got)
 	a.namespaces(got)
 	a.mounts(got.Mounts)
+	a.devices(got.Devices)
+	a.settings(got.Settings)
 	a.rlimits(want.Spec.Limits.WithDefaults().Rlimits(), got.Rlimits)
 	a.rlimits(want.Rlimits, got.Rlimits)
 	if !want.Spec.AllowUnlimited {
@@ -233,6 +246,9 @@ func (a *attestation) mounts(mounts []Mount) {
 			required[point] = true
 		}
 	}
+	for _, point := range a.Covered {
+		required[point] = true
+	}
 	for _, m := range mounts {
 		delete(required, m.Point)
 		if problem := a.mountProblem(m); problem != "" {
@@ -279,13 +295,27 @@ func (a *attestation) mountProblem(m Mount) string {
 		return unless(m.Type == "proc", "proc")
 	}
 	switch dir := topDir(m.Point); {
-	case dir == "/dev" && m.isDevice("full", "null", "random", "tty", "urandom", "zero"):
+	case dir == "/dev" && m.isDevice(harmlessDevices...):
 		return ""
 	case dir == "/dev" && m.Point == "/dev/mqueue", dir == "/proc", dir == "/sys":
 		return unless(m.ReadOnly || m.isDevice("null"), "read-only")
 	}
 	hidden := m.Type == "tmpfs" && m.Root == "/" && m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec
 	return unless(a.HiddenVolumes && hidden, "absent")
+}
+
+// harmlessDevices are those that every program may expect. What can be done
+// with them is done to nobody else.
+var harmlessDevices = []string{"full", "null", "random", "tty", "urandom", "zero"}
+
+// devices demands that there are no others in /dev, but for the terminals of
+// its own devpts.
+func (a *attestation) devices(got []string) {
+	for _, name := range got {
+		if !slices.Contains(harmlessDevices, name) {
+			a.differ("device /dev/"+name, "there", "absent")
+		}
+	}
 }
 
 // scratchProblem checks a tmpfs that the program may write to.

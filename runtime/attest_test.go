@@ -12,10 +12,17 @@ import (
 
 const uid = 23456
 
+// profile is a seccomp profile with one of everything.
+const profile = `{"defaultAction": "SCMP_ACT_ERRNO", "architectures": [], "syscalls": [
+	{"comment": "why", "names": ["read", "write"], "action": "SCMP_ACT_ALLOW"},
+	{"names": ["socket"], "action": "SCMP_ACT_ERRNO", "errnoRet": 97, "args": [{"index": 0, "value": 1, "valueTwo": 0, "op": "SCMP_CMP_NE"}]}]}`
+
 func expectation() runtime.Expectation {
 	return runtime.Expectation{
-		Spec: runtime.Spec{Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{}},
-		UID:  uid, GID: uid,
+		Spec:     runtime.Spec{Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{}, Seccomp: []byte(profile)},
+		Covered:  []string{"/proc/sys", "/proc/keys", "/sys"},
+		Settings: true,
+		UID:      uid, GID: uid,
 		EngineEnv: []string{"HOSTNAME=sandbox", "container=*"},
 	}
 }
@@ -56,6 +63,9 @@ func facts() runtime.Facts {
 		},
 		Cgroup: runtime.CgroupLimits{MemoryBytes: 512 << 20, PIDs: 128, MilliCPUs: 1000},
 		Env:    []string{"HOME=/workspace", "PATH=" + runtime.Path, "LANG=C.UTF-8", "HOSTNAME=sandbox", "container=podman"},
+
+		Devices:  []string{"null", "zero"},
+		Settings: &runtime.Settings{LogDriver: "none", AutoRemove: true, Seccomp: []byte(profile)},
 	}
 }
 
@@ -66,6 +76,13 @@ func TestAttestAccepts(t *testing.T) {
 		"lower rlimits":            func(f *runtime.Facts) { f.Rlimits["nofile"] = runtime.Rlimit{Soft: 20, Hard: 20} },
 		"no groups":                func(f *runtime.Facts) { f.Groups = nil },
 		"engine adds no variables": func(f *runtime.Facts) { f.Env = f.Env[:3] },
+		"devices cannot be seen":   func(f *runtime.Facts) { f.Devices = nil },
+		"no restart, in words":     func(f *runtime.Facts) { f.Settings.Restart = "no" },
+		"profile as engines pass it on": func(f *runtime.Facts) {
+			f.Settings.Seccomp = []byte(`{"defaultAction":"SCMP_ACT_ERRNO","architectures":["SCMP_ARCH_X86_64"],"syscalls":[
+				{"names":["read","write"],"action":"SCMP_ACT_ALLOW","args":[]},
+				{"names":["socket"],"action":"SCMP_ACT_ERRNO","errnoRet":97,"args":[{"index":0,"value":1,"op":"SCMP_CMP_NE"}]}]}`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts()
@@ -77,8 +94,9 @@ func TestAttestAccepts(t *testing.T) {
 	}
 }
 
-// TestAttestRefuses falsifies every fact once, and expects it to be named.
-func TestAttestRefuses(t *testing.T) {
+// falsifications are all that can be wrong with the facts, but for mounts, by
+// the name of the fact that must be said to differ.
+func falsifications() map[string]func(*runtime.Facts) {
 	type F = *runtime.Facts
 	tests := map[string]func(F){
 		"uid":                             func(f F) { f.UID++ },
@@ -101,6 +119,27 @@ func TestAttestRefuses(t *testing.T) {
 		"hard rlimit core":                func(f F) { f.Rlimits["core"] = runtime.Rlimit{Soft: 0, Hard: 1} },
 		"rlimit memlock":                  func(f F) { delete(f.Rlimits, "memlock") },
 		"rlimit fsize":                    func(f F) { f.Rlimits["fsize"] = runtime.Rlimit{Soft: runtime.Unlimited, Hard: runtime.Unlimited} },
+		"device /dev/sda":                 func(f F) { f.Devices = append(f.Devices, "sda") },
+		"device /dev/fuse":                func(f F) { f.Devices[0] = "fuse" },
+		"settings":                        func(f F) { f.Settings = nil },
+		"privileged":                      func(f F) { f.Settings.Privileged = true },
+		"log driver":                      func(f F) { f.Settings.LogDriver = "k8s-file" },
+		"log driver (default)":            func(f F) { f.Settings.LogDriver = "" },
+		"restart policy":                  func(f F) { f.Settings.Restart = "always" },
+		"automatic removal":               func(f F) { f.Settings.AutoRemove = false },
+		"health check":                    func(f F) { f.Settings.Healthcheck = true },
+		"devices":                         func(f F) { f.Settings.Devices = 1 },
+		"seccomp profile (none)":          func(f F) { f.Settings.Seccomp = []byte{} },
+		"seccomp profile (unknown)":       func(f F) { f.Settings.Seccomp = nil },
+		"seccomp profile (path)":          func(f F) { f.Settings.Seccomp = []byte("unconfined") },
+		"seccomp profile (default)":       func(f F) { f.Settings.Seccomp = change(profile, "SCMP_ACT_ERRNO", "SCMP_ACT_ALLOW") },
+		"seccomp profile (call)":          func(f F) { f.Settings.Seccomp = change(profile, "write", "mount") },
+		"seccomp profile (action)":        func(f F) { f.Settings.Seccomp = change(profile, `SCMP_ACT_ERRNO", "errnoRet": 97`, `SCMP_ACT_ALLOW"`) },
+		"seccomp profile (error)":         func(f F) { f.Settings.Seccomp = change(profile, "97", "1") },
+		"seccomp profile (index)":         func(f F) { f.Settings.Seccomp = change(profile, `"index": 0`, `"index": 1`) },
+		"seccomp profile (value)":         func(f F) { f.Settings.Seccomp = change(profile, `"value": 1`, `"value": 2`) },
+		"seccomp profile (second value)":  func(f F) { f.Settings.Seccomp = change(profile, `"valueTwo": 0`, `"valueTwo": 2`) },
+		"seccomp profile (operator)":      func(f F) { f.Settings.Seccomp = change(profile, "SCMP_CMP_NE", "SCMP_CMP_EQ") },
 		"environment variable LANG":       func(f F) { f.Env[2] = "LANG=C" },
 		"environment variable HTTP_PROXY": func(f F) { f.Env = append(f.Env, "HTTP_PROXY=http://user:secret@proxy") },
 		"environment variable HOSTNAME":   func(f F) { f.Env[3] = "HOSTNAME=other" },
@@ -108,9 +147,17 @@ func TestAttestRefuses(t *testing.T) {
 	}
 	for _, kind := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
 		tests[kind+" namespace"] = func(f F) { f.Namespaces[kind] = f.HostNamespaces[kind] }
+		tests[kind+" namespace (unknown)"] = func(f F) { delete(f.HostNamespaces, kind) }
 	}
+	return tests
+}
+
+// TestAttestRefuses falsifies every fact once, and expects it to be named.
+func TestAttestRefuses(t *testing.T) {
+	tests := falsifications()
 	for name, falsify := range tests {
 		t.Run(name, func(t *testing.T) {
+			name, _, _ := strings.Cut(name, " (")
 			f := facts()
 			falsify(&f)
 			found := runtime.Attest(expectation(), f)
@@ -129,7 +176,13 @@ func TestAttestRefuses(t *testing.T) {
 	}
 }
 
-func TestAttestRefusesMounts(t *testing.T) {
+// change returns a profile with a part replaced.
+func change(profile, from, to string) []byte {
+	return []byte(strings.ReplaceAll(profile, from, to))
+}
+
+// mountFalsifications are all that can be wrong with a mount, by its place.
+func mountFalsifications() map[string]map[string]func(*runtime.Mount) {
 	type M = *runtime.Mount
 	change := map[string]map[string]func(M){
 		"/":                      {"writable": func(m M) { m.ReadOnly = false }},
@@ -152,7 +205,11 @@ func TestAttestRefusesMounts(t *testing.T) {
 			"disk": func(m M) { m.Type = "ext4" }, "read-only": func(m M) { m.ReadOnly = true },
 		}
 	}
-	for point, changes := range change {
+	return change
+}
+
+func TestAttestRefusesMounts(t *testing.T) {
+	for point, changes := range mountFalsifications() {
 		for name, falsify := range changes {
 			t.Run(point+"/"+name, func(t *testing.T) {
 				f := facts()
@@ -162,7 +219,10 @@ func TestAttestRefusesMounts(t *testing.T) {
 			})
 		}
 	}
-	for _, point := range []string{"/", "/tmp", runtime.Workspace, "/dev/shm", "/proc", runtime.FilesDir, "/run/mcp-bridge/socket"} {
+	for _, point := range []string{
+		"/", "/tmp", runtime.Workspace, "/dev/shm", "/proc", runtime.FilesDir, "/run/mcp-bridge/socket",
+		"/proc/sys", "/proc/keys", "/sys", // covered
+	} {
 		t.Run(point+"/missing", func(t *testing.T) {
 			f := facts()
 			f.Mounts = slices.DeleteFunc(f.Mounts, func(m runtime.Mount) bool { return m.Point == point })
@@ -323,6 +383,11 @@ func TestAttestExcuses(t *testing.T) {
 			func(e *runtime.Expectation) { e.ExecutableDev = true },
 			func(f *runtime.Facts) { mount(f, "/dev").NoExec = false },
 			func(f *runtime.Facts) { mount(f, "/dev").Mode = 0o1777 },
+		},
+		"profile": {
+			func(e *runtime.Expectation) { e.UnknownProfile = true },
+			func(f *runtime.Facts) { f.Settings.Seccomp = nil },
+			func(f *runtime.Facts) { f.Settings.Seccomp = []byte{} },
 		},
 		"writable volume":   {func(e *runtime.Expectation) { e.HiddenVolumes = true }, add(hidden), add(writable)},
 		"volume on disk":    {func(e *runtime.Expectation) { e.HiddenVolumes = true }, add(hidden), add(disk)},

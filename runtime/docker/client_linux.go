@@ -82,6 +82,8 @@ func (c *client) Host() container.Host {
 			PlainBinds:    true,
 			ExecutableDev: true,
 			HiddenVolumes: true,
+			Covered:       slices.Concat(maskedPaths, readonlyPaths),
+			Settings:      true,
 		},
 	}
 	if !c.mapped {
@@ -121,7 +123,7 @@ func (c *client) Inspect(ctx context.Context, id string) (container.Info, error)
 	if err != nil {
 		return container.Info{}, mark(err)
 	}
-	info := container.Info{Differences: recordDifferences(found)}
+	info := container.Info{Settings: settings(found), Differences: recordDifferences(found)}
 	if found.State != nil && found.State.Running {
 		info.PID = found.State.Pid
 	}

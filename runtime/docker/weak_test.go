@@ -68,6 +68,7 @@ func TestWeakenedSandbox(t *testing.T) {
 	}{
 		"nothing":            {func(body) {}, "started"},
 		"seccomp":            {host("SecurityOpt", []string{"no-new-privileges", "seccomp=unconfined"}), "seccomp mode is 0"},
+		"daemon's profile":   {host("SecurityOpt", []string{"no-new-privileges"}), "seccomp profile is another"},
 		"privileges":         {host("SecurityOpt", []string{"seccomp=unconfined"}), "no_new_privs is false"},
 		"capabilities":       {host("CapDrop", nil), "bounding capabilities"},
 		"one capability":     {host("CapAdd", []string{"NET_RAW"}), "bounding capabilities is 8192"},

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +124,11 @@ func (c *client) imageExists(ctx context.Context, image string) (bool, error) {
 func (c *client) Host() container.Host {
 	return container.Host{
 		FirstUID: firstUID, LastUID: lastUID, Missing: c.missing,
-		Expectation: runtime.Expectation{EngineEnv: []string{"HOSTNAME=" + container.Hostname, "container=*", "TERM=*"}},
+		Expectation: runtime.Expectation{
+			EngineEnv: []string{"HOSTNAME=" + container.Hostname, "container=*", "TERM=*"},
+			Covered:   slices.Concat(maskedPaths, engineCovers),
+			Settings:  true, UnknownProfile: c.rootless,
+		},
 	}
 }
 
@@ -150,11 +157,78 @@ func (c *client) Inspect(ctx context.Context, id string) (container.Info, error)
 			PID int `json:"Pid"`
 		} `json:"State"`
 		Config struct {
-			Env []string `json:"Env"`
+			Env         []string      `json:"Env"`
+			Healthcheck *healthConfig `json:"Healthcheck"`
 		} `json:"Config"`
+		HostConfig    hostConfig `json:"HostConfig"`
+		OCIConfigPath string     `json:"OCIConfigPath"`
 	}
-	err := c.call(ctx, http.MethodGet, "/containers/%s/json", nil, nil, &info, id)
-	return container.Info{PID: info.State.PID, Env: info.Config.Env}, err
+	if err := c.call(ctx, http.MethodGet, "/containers/%s/json", nil, nil, &info, id); err != nil {
+		return container.Info{}, err
+	}
+	settings := info.HostConfig.settings()
+	settings.Healthcheck = info.Config.Healthcheck.runs()
+	profile, err := seccompInForce(info.OCIConfigPath)
+	if err != nil {
+		return container.Info{}, err
+	}
+	settings.Seccomp = profile
+	return container.Info{PID: info.State.PID, Env: info.Config.Env, Settings: &settings}, nil
+}
+
+// maxOCIConfig bounds the file that Podman gives to the OCI runtime.
+const maxOCIConfig = 4 << 20
+
+// seccompInForce returns the profile in the configuration that the OCI runtime
+// was given, for an inspection says nothing of it. It is empty if there is none,
+// and nil if it cannot be read: a rootless Podman gives it to a subordinate id,
+// and a remote one has it elsewhere.
+func seccompInForce(path string) ([]byte, error) {
+	if path == "" { // the container is not made up yet
+		return []byte{}, nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the engine says where its files are
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var config struct {
+		Linux struct {
+			Seccomp json.RawMessage `json:"seccomp"`
+		} `json:"linux"`
+	}
+	err = json.NewDecoder(io.LimitReader(f, maxOCIConfig)).Decode(&config)
+	return append([]byte{}, config.Linux.Seccomp...), err
+}
+
+// hostConfig is the part of a container's inspection that says how it was made.
+type hostConfig struct {
+	AutoRemove    bool      `json:"AutoRemove"`
+	Devices       []any     `json:"Devices"`
+	LogConfig     logDriver `json:"LogConfig"`
+	Privileged    bool      `json:"Privileged"`
+	RestartPolicy struct {
+		Name string `json:"Name"`
+	} `json:"RestartPolicy"`
+}
+
+type logDriver struct {
+	Type string `json:"Type"`
+}
+
+func (h hostConfig) settings() runtime.Settings {
+	return runtime.Settings{
+		Privileged: h.Privileged, LogDriver: h.LogConfig.Type, Restart: h.RestartPolicy.Name,
+		AutoRemove: h.AutoRemove, Devices: len(h.Devices),
+	}
+}
+
+// runs reports whether there is anything to run.
+func (h *healthConfig) runs() bool {
+	return h != nil && len(h.Test) > 0 && h.Test[0] != "NONE"
 }
 
 // Wait implements [container.API]. The container removes itself, so it may be

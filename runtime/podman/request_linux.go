@@ -37,6 +37,12 @@ var maskedPaths = []string{
 	"/sys/block", "/sys/fs/cgroup", "/sys/kernel",
 }
 
+// engineCovers are the paths that Podman itself hides, or makes read-only.
+var engineCovers = []string{
+	"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/sys/firmware",
+	"/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+}
+
 // createRequest is the body of POST /libpod/containers/create, as far as we
 // use it. Values that are Podman's defaults are written out where a default in
 // containers.conf could replace them.

@@ -98,8 +98,10 @@ type Info struct {
 	PID    int                  // of the program, in the service's PID namespace; 0 if it is not running
 	Env    []string             // of the program
 	Limits runtime.CgroupLimits // that were asked for, where no /proc tells what is in force
-	// Differences are what the engine itself says is not as asked for.
+	// Differences are what else the engine itself says is not as asked for.
 	Differences []runtime.Difference
+	// Settings is nil where the engine's are not looked at.
+	Settings *runtime.Settings
 }
 
 // Listed is one container of a list.

@@ -310,9 +310,15 @@ func (s *sandbox) attest(ctx context.Context, spec runtime.Spec) error {
 	if facts.Env == nil { // a rootless engine's, which /proc does not show us
 		facts.Env = s.info.Env
 	}
+	facts.Settings = s.info.Settings
 	want := s.host.Expectation
 	want.Spec, want.UID, want.GID, want.Transport = spec, s.uid, s.uid, s.transport
 	want.Rlimits = extraRlimits(s.host, spec.Limits)
+	if s.host.Remote { // what is there to be covered is not known, nor need the engine's files be here
+		want.Covered, want.UnknownProfile = nil, true
+	} else {
+		want.Covered = local.Existing(want.Covered)
+	}
 	differences := append(runtime.Attest(want, facts), s.info.Differences...)
 	if len(differences) > 0 {
 		return s.engine.Refuse(differences...)

@@ -3,8 +3,10 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -24,7 +26,34 @@ func ReadFacts(pid int) (runtime.Facts, error) {
 	if err3 == nil {
 		f.Cgroup, err3 = group.Limits()
 	}
-	return f, errors.Join(err1, err2, err3)
+	var err4 error
+	f.Devices, err4 = devices(fmt.Sprintf("/proc/%d/root/dev", pid))
+	return f, errors.Join(err1, err2, err3, err4)
+}
+
+// devices returns the names below dir of device files, nil if they cannot be
+// looked at. Mounts below it are looked at as mounts.
+func devices(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	names := []string{}
+	for _, e := range entries {
+		if e.Type()&fs.ModeDevice != 0 {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Existing returns those of the paths that are there, for paths that every
+// mount of a kernel's own file systems has alike.
+func Existing(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
+	})
 }
 
 // idsInside turns ids as seen from here into what they are in the process's own
