@@ -35,18 +35,14 @@ type Settings struct {
 	DataLimit int64 `json:"data_limit"`
 }
 
-// boot runs before anything of ours is parsed, in whatever Python there is.
-const boot = `import sys
-if sys.version_info < (3, 10):
-    sys.exit("mcp-bridge needs Python 3.10 or newer in the image; this is " + sys.version.split()[0])
-sys.path.append(sys.argv[1])
-import json
-from mcpbridge import supervisor
-supervisor.main(sys.argv[3], json.loads(sys.argv[2]))
-`
+// boot runs before anything else of ours is parsed, in whatever Python there is.
+//
+//go:embed boot.py
+var boot string
 
 // Command returns the argv of PID 1 for a sandbox in which [Files] appear at
-// filesDir. The engine appends one argument, the transport: see runtime.Transport.
+// filesDir, or come in on stdin. The engine appends one argument, the transport:
+// see runtime.Transport.
 func Command(filesDir string, settings Settings) ([]string, error) {
 	data, err := json.Marshal(settings)
 	if err != nil {

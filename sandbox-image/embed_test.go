@@ -1,8 +1,11 @@
 package sandboximage_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -86,6 +89,32 @@ func TestBoot(t *testing.T) {
 	out, err = exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "mcp-bridge needs Python 3.10 or newer in the image; this is 3.") {
 		t.Errorf("with Python 3.9 it ended with %v: %s", err, out)
+	}
+}
+
+// Over stdio the kernel comes in on stdin, and nothing is read from files. Its
+// report and its hello are the first that it says.
+func TestBootFromStdin(t *testing.T) {
+	var files bytes.Buffer
+	archive := zip.NewWriter(&files)
+	if err := archive.AddFS(sandboximage.Files()); err != nil {
+		t.Fatal(err)
+	}
+	archive.Close()
+	argv, err := sandboximage.Command("/nowhere", sandboximage.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), argv[0], append(argv[1:], "stdio")...)
+	cmd.Stdin = io.MultiReader(bytes.NewReader(binary.BigEndian.AppendUint32(nil, uint32(files.Len()))), &files)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output() // stdin ends, and so does the kernel
+	if err != nil || stderr.Len() > 0 {
+		t.Fatalf("ended with %v: %s", err, stderr.String())
+	}
+	if len(out) < 5 || out[0] != 0x01 || !bytes.Contains(out, []byte(`"uid_map"`)) || !bytes.Contains(out, []byte(`"method":"hello"`)) {
+		t.Errorf("it said %.200q", out)
 	}
 }
 

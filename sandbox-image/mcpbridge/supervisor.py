@@ -1,6 +1,6 @@
 """PID 1 of the sandbox: the guard between the host and the REPL process.
 
-It owns the control connection to the host. It forks the REPL, passes cells to
+It owns the link to the host. It forks the REPL, passes cells to
 it and its output on, enforces deadlines, reaps every child, and tells the host
 the truth when the REPL dies. It ends, and the container with it, when the host
 closes the connection. It never runs code of the user's: what comes from the
@@ -31,7 +31,7 @@ import socket
 import sys
 import time
 
-from . import repl, wire
+from . import links, repl, wire
 
 PROTOCOL = 1
 READ_SIZE = 1 << 16
@@ -42,13 +42,10 @@ PR_SET_DUMPABLE = 4
 
 def main(transport, settings):
     """Connect to the host and serve it until it hangs up. Does not return."""
-    kind, _, socket_path = transport.partition(":")
-    if kind != "socket":
-        sys.exit(f"unknown transport {transport!r}")
+    report = links.report(transport)  # while this process is open to itself
     harden()
     limit_memory(settings.get("data_limit"))
-    control, callback = connect(socket_path), connect(socket_path)
-    Supervisor(control, callback, settings).run()
+    Supervisor(links.open_link(transport, report), settings).run()
 
 
 def harden():
@@ -75,12 +72,6 @@ def set_dumpable(value):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 
-def connect(path):
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(path)
-    return connection
-
-
 class Cell:
     """The cell that is running: what the host asked for, and its deadlines."""
 
@@ -94,21 +85,17 @@ class Cell:
 
 
 class Supervisor:
-    def __init__(self, control, callback, settings):
-        self.control = control
-        self.callback = callback
+    def __init__(self, link, settings):
+        self.link = link
         self.settings = settings
         self.decoder = wire.Decoder()
-        self.outgoing = bytearray()
         self.cell = None
         self.repl = None  # a Child, or None between `lost` and `start`
         self.kill_reason = None
         self.lost_reason = None
         self.handlers = {}
         self.poller = select.poll()
-        control.setblocking(False)
-        callback.setblocking(False)
-        self.watch(control.fileno(), self.on_control)
+        link.attach(self)
         self.watch_children()
 
     # The loop.
@@ -149,19 +136,8 @@ class Supervisor:
 
     # The host.
 
-    def on_control(self, events):
-        if events & select.POLLOUT:
-            self.flush()
-        if not events & ~select.POLLOUT:
-            return
-        try:
-            data = self.control.recv(READ_SIZE)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.end()
+    def receive(self, data):
+        """What the host says on control."""
         for payload in self.decoder.feed(data):
             message = json.loads(payload)
             getattr(self, "do_" + message["method"])(message.get("id"), message.get("params"))
@@ -187,38 +163,21 @@ class Supervisor:
             self.interrupt("cancel")
 
     def do_resync(self, _, params):
-        self.callback.setblocking(True)  # the host is reading
-        try:
-            self.callback.sendall(bytes.fromhex(params["marker"]))
-        except OSError:
-            self.end()
-        self.callback.setblocking(False)
+        self.link.mark(bytes.fromhex(params["marker"]))
 
     def do_start(self, _, params):
-        self.drain_callback()
-        self.unwatch(self.callback.fileno())
         self.start_repl()
 
     def notify(self, method, params):
         self.send({"method": method, "params": params})
 
     def send(self, message):
-        self.outgoing += wire.frame(wire.dumps({"jsonrpc": "2.0", **message}))
-        self.flush()
+        self.link.send(wire.frame(wire.dumps({"jsonrpc": "2.0", **message})))
 
-    def flush(self):
-        """Send what the host takes now; the rest when it takes more."""
-        try:
-            sent = self.control.send(self.outgoing)
-            del self.outgoing[:sent]
-        except BlockingIOError:
-            pass
-        except OSError:
-            self.end()
-        events = select.POLLIN | (select.POLLOUT if self.outgoing else 0)
-        self.poller.modify(self.control.fileno(), events)
+    def on_backlog(self, size):
+        """So much waits to be sent to the host."""
         if self.repl is not None:
-            self.repl.pause(len(self.outgoing) > HIGH_WATER)
+            self.repl.pause(size > HIGH_WATER)
 
     def end(self):
         """The host has gone, so the container goes."""
@@ -280,21 +239,10 @@ class Supervisor:
         child.drain()
         child.close()
         reason = self.lost_reason = self.kill_reason or describe(status)
-        self.watch(self.callback.fileno(), lambda _: self.drain_callback())
+        self.link.take_back()
         self.notify("lost", {"reason": reason})
         if self.cell is not None:
             self.respond(None, lost=reason)
-
-    def drain_callback(self):
-        """Read away what the host sent to a REPL that is gone."""
-        try:
-            while True:
-                if not self.callback.recv(READ_SIZE):
-                    self.end()
-        except BlockingIOError:
-            pass
-        except OSError:
-            self.end()
 
 
 class Child:
@@ -304,6 +252,7 @@ class Child:
         self.supervisor = supervisor
         self.decoder = wire.Decoder(MAX_REPL_FRAME)
         self.channel, channel = socket.socketpair()
+        callback = supervisor.link.lend()
         # One pipe for stdout and stderr: what is read is in the order in which
         # it was written, by whatever process.
         self.output, output = os.pipe()
@@ -312,7 +261,7 @@ class Child:
         if self.pid == 0:
             self.channel.close()
             os.close(self.output)
-            become_repl(supervisor, channel, output)
+            become_repl(supervisor, channel, callback, output)
         channel.close()
         os.close(output)
         self.channel.setblocking(False)
@@ -401,7 +350,7 @@ class Child:
         self.channel.close()
 
 
-def become_repl(supervisor, channel, output):
+def become_repl(supervisor, channel, callback, output):
     """In the forked child: turn into the REPL process. Does not return."""
     try:
         signal.set_wakeup_fd(-1)
@@ -410,11 +359,11 @@ def become_repl(supervisor, channel, output):
         os.setsid()
         os.dup2(output, 1)
         os.dup2(output, 2)
-        supervisor.control.close()
+        supervisor.link.close_in_child()
         for fd in (output, *supervisor.wakeup):
             os.close(fd)
         set_dumpable(1)
-        repl.main(channel, supervisor.callback, supervisor.settings)
+        repl.main(channel, callback, supervisor.settings)
     finally:
         os._exit(70)
 

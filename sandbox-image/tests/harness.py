@@ -1,5 +1,6 @@
 """A host for the kernel under test: starts the supervisor and talks the wire."""
 
+import io
 import json
 import os
 import pathlib
@@ -12,18 +13,18 @@ import textwrap
 import threading
 import time
 import unittest
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import hostmux  # noqa: E402
 from mcpbridge import wire  # noqa: E402
 
 TIMEOUT = 20.0  # for what should take no time
+TRANSPORT = os.environ.get("MCP_BRIDGE_TEST_TRANSPORT", "socket")  # socket, fd or stdio
 
-BOOT = (
-    "import json, sys; sys.path.insert(0, sys.argv[1]); "
-    "from mcpbridge import supervisor; supervisor.main(sys.argv[3], json.loads(sys.argv[2]))"
-)
+BOOT = (ROOT / "boot.py").read_text()
 ECHO_DOC = {
     "name": "get-sum",
     "ident": "get_sum",
@@ -112,20 +113,40 @@ class Kernel:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _start(self, settings):
+        self.stderr = tempfile.TemporaryFile()
+        command = [sys.executable, "-I", "-B", "-c", BOOT, str(ROOT), json.dumps(settings)]
+        control, callback = {"socket": self._over_socket, "fd": self._over_fd, "stdio": self._over_stdio}[TRANSPORT](command)
+        self.control, self.callback = Peer(control), CallbackPeer(callback)
+        if TRANSPORT != "socket":
+            self.report = self.control.receive()
+
+    def _run(self, command, **options):
+        self.process = subprocess.Popen(command, cwd=self.dir, stderr=self.stderr, **options)
+
+    def _over_socket(self, command):
         path = os.path.join(self.dir, "s")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen()
             listener.settimeout(TIMEOUT)
-            self.stderr = tempfile.TemporaryFile()
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", BOOT, str(ROOT), json.dumps(settings), "socket:" + path],
-                cwd=self.dir,
-                stdin=subprocess.DEVNULL,
-                stderr=self.stderr,
-            )
-            self.control = Peer(listener.accept()[0])
-            self.callback = CallbackPeer(listener.accept()[0])
+            self._run([*command, "socket:" + path], stdin=subprocess.DEVNULL)
+            return listener.accept()[0], listener.accept()[0]
+
+    def _over_fd(self, command):
+        (control, a), (callback, b) = socket.socketpair(), socket.socketpair()
+        with a, b:
+            self._run([*command, f"fd:{a.fileno()},{b.fileno()}"], stdin=subprocess.DEVNULL, pass_fds=(a.fileno(), b.fileno()))
+        return control, callback
+
+    def _over_stdio(self, command):
+        command[-2] = "/nowhere"  # nothing is to be read there
+        self._run([*command, "stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        files = io.BytesIO()
+        with zipfile.ZipFile(files, "w") as archive:
+            for path in (ROOT / "mcpbridge").glob("*.py"):
+                archive.write(path, path.relative_to(ROOT))
+        self.process.stdin.write(len(files.getvalue()).to_bytes(4, "big") + files.getvalue())
+        return hostmux.Host(self.process.stdin, self.process.stdout).streams
 
     def _serve(self):
         try:
