@@ -1,15 +1,10 @@
 package docker
 
 import (
-	"archive/tar"
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +29,7 @@ func (e *Engine) Pull(ctx context.Context, image string, progress func(runtime.P
 		if err == nil {
 			defer stream.Close()
 			layers := layers{}
-			err = readMessages(stream, func(m message) {
+			err = container.ReadMessages(stream, func(m container.Message) {
 				layers.add(m)
 				if progress != nil {
 					progress(layers.progress(m.Status))
@@ -79,16 +74,16 @@ func (e *Engine) Build(ctx context.Context, opts runtime.BuildOptions, log func(
 		}
 		reader, writer := io.Pipe()
 		defer reader.Close() // ends the goroutine, should the daemon not read all
-		go func() { writer.CloseWithError(writeContext(writer, opts)) }()
+		go func() { writer.CloseWithError(container.WriteContext(writer, opts)) }()
 		answer, err := c.ImageBuild(ctx, reader, build.ImageBuildOptions{
-			Tags: []string{opts.Name}, Dockerfile: dockerfileName, Target: opts.Target, BuildArgs: args,
+			Tags: []string{opts.Name}, Dockerfile: container.DockerfileName, Target: opts.Target, BuildArgs: args,
 			NetworkMode: networkMode, Remove: true, ForceRemove: true, Version: build.BuilderV1,
 		})
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
-		return readMessages(answer.Body, func(m message) {
+		return container.ReadMessages(answer.Body, func(m container.Message) {
 			for line := range strings.Lines(m.Stream + m.Status) {
 				if line = container.Sanitize(line); line != "" && log != nil {
 					log(line)
@@ -107,76 +102,13 @@ func buildNetwork(ctx context.Context, c *dockerclient.Client) (string, error) {
 	return "", err
 }
 
-// dockerfileName is the Dockerfile's in a build's context: one that no file of
-// the caller's is likely to have.
-const dockerfileName = ".mcp-bridge.Dockerfile"
-
-// writeContext writes the context of a build as a tar archive.
-func writeContext(w io.Writer, opts runtime.BuildOptions) error {
-	archive := tar.NewWriter(w)
-	if opts.Context != nil {
-		if err := fs.WalkDir(opts.Context, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && !entry.Type().IsRegular() {
-				err = fmt.Errorf("%s is not a regular file", name)
-			}
-			return err
-		}); err != nil {
-			return err
-		}
-		if err := archive.AddFS(opts.Context); err != nil {
-			return err
-		}
-	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: dockerfileName, Mode: 0o644, Size: int64(len(opts.Dockerfile))}
-	if err := archive.WriteHeader(header); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(archive, opts.Dockerfile); err != nil {
-		return err
-	}
-	return archive.Close()
-}
-
-// A message is one line of what the daemon tells of a pull or a build.
-type message struct {
-	ID       string `json:"id"` // of a layer
-	Status   string `json:"status"`
-	Stream   string `json:"stream"`
-	Progress struct {
-		Current int64 `json:"current"`
-		Total   int64 `json:"total"`
-	} `json:"progressDetail"`
-	Error string `json:"error"`
-}
-
-// maxMessage bounds a line.
-const maxMessage = 1 << 20
-
-// readMessages calls each with every message until the stream ends or reports
-// an error.
-func readMessages(r io.Reader, each func(message)) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxMessage)
-	for lines.Scan() {
-		var m message
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return fmt.Errorf("unexpected answer: %w", err)
-		}
-		if m.Error != "" {
-			return errors.New(m.Error)
-		}
-		each(m)
-	}
-	return lines.Err()
-}
-
 // layers are how far the layers of an image have been downloaded.
 type layers map[string]struct{ done, total int64 }
 
 // maxLayers bounds what is remembered; Docker's own limit is 127.
 const maxLayers = 1024
 
-func (l layers) add(m message) {
+func (l layers) add(m container.Message) {
 	known, ok := l[m.ID]
 	if m.ID == "" || !ok && len(l) == maxLayers {
 		return

@@ -36,6 +36,9 @@ type client struct {
 	rootless   bool                 // whether the service runs as an ordinary user
 	missing    []runtime.Difference // limits that a rootless service cannot put in force
 	ociRuntime string
+	uri        string
+	own        bool   // whether the engine has started the service
+	elsewhere  string // why this kernel's /proc does not show the service's containers, or ""
 }
 
 // probe connects to the socket once, and returns who listens. The bindings try

@@ -43,11 +43,10 @@ func New(opts Options) (*Engine, error) {
 func (e *Engine) Check(ctx context.Context, image string) error {
 	const op = "check"
 	image = e.Image(image)
-	api, err := e.Connect(ctx)
+	c, err := e.connectClient(ctx)
 	if err != nil {
 		return failures.Wrap(op, err)
 	}
-	c := api.(*client)
 	info, err := c.info(ctx)
 	if err != nil {
 		return explain(op, image, err)
@@ -114,7 +113,7 @@ func (d *driver) connectTo(ctx context.Context, uri string) (container.API, erro
 			return nil, failures.New("connect to "+uri, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err),
 				"podman 4.3 or later is needed: see `podman version`")
 		}
-		c.ociRuntime = d.opts.OCIRuntime
+		c.ociRuntime, c.uri, c.own = d.opts.OCIRuntime, uri, d.service != nil
 		if c.rootless { // a service of root has all limits; of others one has to ask
 			info, err := c.info(ctx)
 			if err != nil {

@@ -62,7 +62,7 @@ func explain(op, image string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return failures.Wrap(op, err)
 	}
-	if _, ok := errors.AsType[*url.Error](err); ok { // the transport's, not the service's
+	if unanswered(err) {
 		return failures.New(op, fmt.Errorf("%w: the service does not answer: %s", runtime.ErrUnavailable, container.Sanitize(err.Error())),
 			"try again: the podman service ended, and the next call starts it anew; one named by CONTAINER_HOST is yours to start")
 	}
@@ -74,4 +74,10 @@ func explain(op, image string, err error) error {
 		return failures.New(op, fmt.Errorf("%w: %s", known.Sentinel, container.Sanitize(text)), known.Hint)
 	}
 	return failures.New(op, errors.New(container.Sanitize(text)), "")
+}
+
+// unanswered reports whether err is the transport's, and not the service's.
+func unanswered(err error) bool {
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
 }

@@ -11,13 +11,24 @@ import (
 // hostInfo is the part of GET /info that we look at.
 type hostInfo struct {
 	Host struct {
+		Arch              string   `json:"arch"`
+		Kernel            string   `json:"kernel"`
 		CgroupVersion     string   `json:"cgroupVersion"`
 		CgroupControllers []string `json:"cgroupControllers"`
-		Security          struct {
+		OCIRuntime        struct {
+			Name string `json:"name"`
+		} `json:"ociRuntime"`
+		Security struct {
 			Rootless       bool `json:"rootless"`
 			SeccompEnabled bool `json:"seccompEnabled"`
 		} `json:"security"`
 	} `json:"host"`
+	Store struct {
+		GraphDriverName string `json:"graphDriverName"`
+	} `json:"store"`
+	Version struct {
+		Version string
+	} `json:"version"`
 }
 
 func (c *client) info(ctx context.Context) (hostInfo, error) {

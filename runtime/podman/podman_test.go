@@ -93,7 +93,7 @@ func TestContract(t *testing.T) {
 // TestRootlessContract runs the contract as an ordinary user.
 func TestRootlessContract(t *testing.T) {
 	if os.Geteuid() == 0 {
-		runtimetest.RunAs(t, rootlessUser, "MCP_BRIDGE_TEST_IMAGE="+image())
+		asUser(t)
 		return
 	}
 	engine := open(t, shortDir(t))
@@ -107,8 +107,10 @@ func TestRootlessContract(t *testing.T) {
 	runtimetest.Run(t, opts)
 }
 
-// rootlessUser is made by .ci/provision rootless.
-const rootlessUser = "mcp-bridge-test"
+// asUser runs the test as the user that .ci/provision rootless makes.
+func asUser(t *testing.T) {
+	runtimetest.RunAs(t, "mcp-bridge-test", "MCP_BRIDGE_TEST_IMAGE="+image())
+}
 
 func contractOptions(t *testing.T, open func(testing.TB, string) runtime.Engine) runtimetest.Options {
 	return runtimetest.Options{
