@@ -42,7 +42,7 @@ type client struct {
 	architecture string // the daemon's, in the kernel's words
 }
 
-// newClient connects to the daemon at host, or at docker's default for "".
+// newClient connects to the daemon at host.
 func newClient(ctx context.Context, host string) (*client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, errors.New("it does not answer"))
 	defer cancel()

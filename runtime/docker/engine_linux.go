@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/docker/docker/api/types/system"
 	dockerclient "github.com/docker/docker/client"
@@ -19,6 +18,7 @@ var _ runtime.Engine = (*Engine)(nil)
 // An Engine starts sandboxes on Docker. It is safe for concurrent use.
 type Engine struct {
 	*container.Engine
+	host func() string // where the daemon is
 }
 
 // New returns an engine. It connects to nothing yet: the first sandbox, Check
@@ -37,7 +37,7 @@ func New(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Engine: shared}, nil
+	return &Engine{Engine: shared, host: opts.host}, nil
 }
 
 // Check implements [runtime.Engine].
@@ -67,7 +67,7 @@ func missing(info system.Info) []runtime.Difference {
 	var found []runtime.Difference
 	for fact, there := range map[string]bool{
 		"memory limit": info.MemoryLimit, "process limit": info.PidsLimit, "cpu limit": info.CPUCfsQuota,
-		"seccomp": slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=seccomp") }),
+		"seccomp": slices.ContainsFunc(info.SecurityOptions, isSeccomp),
 	} {
 		if !there {
 			found = append(found, runtime.Difference{Fact: fact, Got: "not supported by the daemon", Want: "in force"})
@@ -93,17 +93,11 @@ func (d *driver) Connect(ctx context.Context, home func() (string, error)) (cont
 		}
 		d.Close()
 	}
-	host := d.opts.Host
-	if host == "" {
-		host = defaultHost()
-	}
+	host := d.opts.host()
 	c, err := newClient(ctx, host)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		if host == "" {
-			host = "its default socket"
 		}
 		return nil, unreachable(host, err)
 	}
