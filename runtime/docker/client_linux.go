@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -25,6 +26,9 @@ import (
 // pingTimeout bounds the first exchange with a daemon.
 const pingTimeout = 5 * time.Second
 
+// clockSlack is how wrong we may be about the daemon's clock.
+const clockSlack = 100 * time.Millisecond
+
 // Sandboxes get ids from firstUID to lastUID of their user namespace. Where
 // that is the host's, which it is unless the daemon maps ids, the range is one
 // that no distribution, systemd-nspawn or subordinate id allocation gives away
@@ -38,8 +42,10 @@ const (
 // A client makes API calls on one daemon. It is safe for concurrent use.
 type client struct {
 	docker       *dockerclient.Client
-	mapped       bool   // whether the daemon gives containers a user namespace
-	architecture string // the daemon's, in the kernel's words
+	mapped       bool          // whether the daemon gives containers a user namespace
+	architecture string        // the daemon's, in the kernel's words
+	ahead        time.Duration // of our clock is the daemon's
+	elsewhere    string        // why the daemon's processes are not to be seen here; "" if they are
 }
 
 // newClient connects to the daemon at host.
@@ -55,6 +61,12 @@ func newClient(ctx context.Context, host string) (*client, error) {
 		var info system.Info
 		if info, err = docker.Info(ctx); err == nil {
 			c.mapped, c.architecture = mapsUsers(info), info.Architecture
+			if theirs, err := time.Parse(time.RFC3339Nano, info.SystemTime); err == nil {
+				c.ahead = time.Until(theirs)
+			}
+			c.elsewhere, err = elsewhere(ctx, host, info)
+		}
+		if err == nil {
 			return c, nil
 		}
 	}
@@ -75,6 +87,7 @@ func mapsUsers(info system.Info) bool {
 // Host implements [container.API].
 func (c *client) Host() container.Host {
 	host := container.Host{
+		Remote:   c.elsewhere != "",
 		FirstUID: firstUID, LastUID: lastUID,
 		Expectation: runtime.Expectation{
 			EngineEnv:     []string{"HOSTNAME=" + container.Hostname},
@@ -123,28 +136,30 @@ func (c *client) Inspect(ctx context.Context, id string) (container.Info, error)
 	if err != nil {
 		return container.Info{}, mark(err)
 	}
-	info := container.Info{Settings: settings(found), Differences: recordDifferences(found)}
+	info := container.Info{Settings: settings(found), Differences: recordDifferences(found), Limits: recordLimits(found)}
 	if found.State != nil && found.State.Running {
 		info.PID = found.State.Pid
 	}
 	if found.Config != nil {
 		info.Env = found.Config.Env
 	}
-	if info.PID != 0 {
+	if info.PID != 0 && c.elsewhere == "" {
 		err = verify(info.PID, found.ID)
 	}
 	return info, err
 }
 
-// verify makes sure that the process is of the container. The daemon may count
-// processes otherwise than we do: in another PID namespace, or on another
-// machine.
+// verify makes sure that the process is of the container: the daemon may count
+// processes otherwise than we do.
 func verify(pid int, id string) error {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(string(groups), id) {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || strings.Contains(string(stat), ") Z ") {
+			return fs.ErrNotExist // it has ended, and is in no group any more
+		}
 		return fmt.Errorf("process %d is not the container's here: the daemon is in another PID namespace, or on another machine", pid)
 	}
 	return nil
@@ -168,21 +183,41 @@ func (c *client) Wait(ctx context.Context, id string, begin time.Time) (int, err
 	}
 }
 
-func (c *client) recordedExit(ctx context.Context, id string, since time.Time) (int, error) {
+func (c *client) recordedExit(ctx context.Context, id string, begin time.Time) (int, error) {
+	died, err := c.event(ctx, id, events.ActionDie, begin)
+	if err != nil {
+		return 0, err
+	}
+	if died == nil {
+		return 0, container.ErrNotFound
+	}
+	return strconv.Atoi(died.Actor.Attributes["exitCode"])
+}
+
+// OOMKilled implements [container.OOMWitness] by the events, which come from the
+// control group's own notification; a container's State says so of others.
+func (c *client) OOMKilled(ctx context.Context, id string, begin time.Time) (bool, error) {
+	found, err := c.event(ctx, id, events.ActionOOM, begin)
+	return found != nil, err
+}
+
+// event returns what happened to a container between begin and now, or nil.
+func (c *client) event(ctx context.Context, id string, action events.Action, begin time.Time) (*events.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	stamp := func(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
 	messages, failed := c.docker.Events(ctx, events.ListOptions{
-		Since: strconv.FormatInt(since.Unix(), 10), Until: strconv.FormatInt(time.Now().Unix()+1, 10),
-		Filters: filters.NewArgs(filters.Arg("container", id), filters.Arg("event", string(events.ActionDie))),
+		Since: stamp(begin.Add(c.ahead - clockSlack)), Until: stamp(time.Now().Add(c.ahead + clockSlack)),
+		Filters: filters.NewArgs(filters.Arg("container", id), filters.Arg("event", string(action))),
 	})
 	select {
 	case m := <-messages:
-		return strconv.Atoi(m.Actor.Attributes["exitCode"])
+		return &m, nil
 	case err := <-failed:
 		if errors.Is(err, io.EOF) {
-			err = container.ErrNotFound
+			err = nil
 		}
-		return 0, err
+		return nil, err
 	}
 }
 

@@ -32,6 +32,7 @@ func (e *Engine) Diagnose(ctx context.Context, image string) []runtime.Finding {
 	d := diagnosis{client: c, info: info}
 	d.daemon(host)
 	d.access()
+	d.transport()
 	d.limits()
 	d.seccomp()
 	d.userNamespace()
@@ -67,6 +68,15 @@ func (d *diagnosis) access() {
 		d.add("rootless", runtime.LevelWarn, "the daemon runs as root: "+rootEqual,
 			"use rootless podman (--runtime podman), or Docker in rootless mode: dockerd-rootless-setuptool.sh install")
 	}
+}
+
+func (d *diagnosis) transport() {
+	if d.client.elsewhere == "" {
+		d.add("transport", runtime.LevelOK, "socket: the daemon runs on this kernel, which shows what is in force", "")
+		return
+	}
+	d.add("transport", runtime.LevelWarn, "stdio: "+d.client.elsewhere+"; what is in force is told by the sandbox itself and by the daemon's record",
+		"run mcp-bridge where the daemon runs")
 }
 
 func (d *diagnosis) limits() {

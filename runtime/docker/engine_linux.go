@@ -26,7 +26,7 @@ type Engine struct {
 func New(opts Options) (*Engine, error) {
 	opts = opts.withDefaults(os.Getenv, local.DefaultRoot)
 	shared, err := container.New(container.Options{
-		Name: name, Driver: &driver{opts: opts},
+		Name: name, Driver: &driver{opts: opts}, Transport: opts.Transport,
 		RuntimeDir: opts.RuntimeDir, DefaultImage: opts.DefaultImage, Logger: opts.Logger,
 		Hints: container.Hints{
 			Unreadable: "the daemon is on another machine, or in another PID namespace: use --transport stdio",

@@ -35,3 +35,28 @@ func recordDifferences(c containertypes.InspectResponse) []runtime.Difference {
 	}
 	return found
 }
+
+// recordLimits are the limits of the control group in the daemon's record, from
+// which it takes those that it cannot put in force.
+func recordLimits(c containertypes.InspectResponse) runtime.CgroupLimits {
+	none := runtime.CgroupLimits{
+		MemoryBytes: runtime.Unlimited, SwapBytes: runtime.Unlimited, PIDs: runtime.Unlimited, MilliCPUs: runtime.Unlimited,
+	}
+	if c.ContainerJSONBase == nil || c.HostConfig == nil {
+		return none
+	}
+	h, l := c.HostConfig, none
+	if h.Memory > 0 {
+		l.MemoryBytes = h.Memory
+		if h.MemorySwap > 0 { // both together
+			l.SwapBytes = max(0, h.MemorySwap-h.Memory)
+		}
+	}
+	if h.PidsLimit != nil && *h.PidsLimit > 0 {
+		l.PIDs = *h.PidsLimit
+	}
+	if h.NanoCPUs > 0 {
+		l.MilliCPUs = h.NanoCPUs / 1_000_000
+	}
+	return l
+}

@@ -51,7 +51,7 @@ func newCreateRequest(p container.Placement, image imageFacts, architecture stri
 	}
 	id := strconv.FormatInt(p.UID, 10)
 	no, now := false, 0
-	stdin := p.Command[len(p.Command)-1] == string(runtime.TransportStdio)
+	stdin := p.Transport == runtime.TransportStdio
 	return createRequest{
 		config: containertypes.Config{
 			Hostname:     container.Hostname,
@@ -173,7 +173,7 @@ func newTmpfs(l runtime.Limits, uid int64, volumes []string) map[string]string {
 }
 
 func newMounts(p container.Placement) []mount.Mount {
-	if p.Dir == nil {
+	if p.Transport != runtime.TransportSocket {
 		return nil
 	}
 	bind := func(at, from string) mount.Mount {

@@ -22,9 +22,10 @@ func placement() container.Placement {
 	}
 	return container.Placement{
 		ID: "mcpb-x", Spec: spec, UID: 2000, Labels: map[string]string{local.LabelSandbox: "mcpb-x"},
-		Command: append(slices.Clone(spec.Command), "socket:"+runtime.SocketPath),
-		Dir:     &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
-		Rlimits: map[string]int64{"core": 0, "nofile": 1024, "nproc": 128},
+		Command:   append(slices.Clone(spec.Command), "socket:"+runtime.SocketPath),
+		Transport: runtime.TransportSocket,
+		Dir:       &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
+		Rlimits:   map[string]int64{"core": 0, "nofile": 1024, "nproc": 128},
 	}
 }
 
@@ -39,7 +40,7 @@ func TestRequest(t *testing.T) {
 	}
 	stdio := placement()
 	stdio.Command[len(stdio.Command)-1] = string(runtime.TransportStdio)
-	stdio.Dir = nil
+	stdio.Transport = runtime.TransportStdio
 	for name, p := range map[string]container.Placement{"socket": placement(), "stdio": stdio} {
 		t.Run(name, func(t *testing.T) {
 			request, err := newCreateRequest(p, image, "x86_64")

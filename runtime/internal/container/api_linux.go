@@ -63,6 +63,14 @@ type API interface {
 	List(ctx context.Context, label, value string) ([]Listed, error)
 }
 
+// An OOMWitness is an [API] whose service remembers what happened in a container
+// that is gone, with its control group, or on another kernel.
+type OOMWitness interface {
+	// OOMKilled reports whether the kernel's OOM killer has acted in the
+	// container. begin is a moment before it was made.
+	OOMKilled(ctx context.Context, id string, begin time.Time) (bool, error)
+}
+
 // A Host is where containers run.
 type Host struct {
 	// Remote says that the service runs on another kernel: nothing of the host

@@ -116,11 +116,34 @@ func (s *sandbox) watch(ctx context.Context) {
 	<-s.process.Done()
 	// Soon the engine removes the control group, and then the container.
 	s.exit = runtime.Exit{Code: -1, OOMKilled: s.cgroup.OOMKills() > s.oomKills}
+	late := !s.exit.OOMKilled && s.cgroup.Gone()
 	if s.killed.Load() {
 		s.exit.Code = killedCode
 		return // without a word to the service: removing goes faster before it notices
 	}
-	s.exit.Code = s.exitCode(ctx)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	api, err := s.engine.Connect(ctx)
+	if err == nil {
+		err = s.ask(ctx, api, late)
+	}
+	if err != nil {
+		s.engine.opts.Logger.DebugContext(ctx, "exit unknown", "sandbox_id", s.id, "error", err)
+	}
+}
+
+// ask asks the service how the program ended and, if so told, whether for lack
+// of memory.
+func (s *sandbox) ask(ctx context.Context, api API, memory bool) error {
+	code, err := api.Wait(ctx, s.id, s.begin)
+	if err != nil {
+		return err
+	}
+	s.exit.Code = code
+	if witness, ok := api.(OOMWitness); ok && memory {
+		s.exit.OOMKilled, err = witness.OOMKilled(ctx, s.id, s.begin)
+	}
+	return err
 }
 
 // follow watches the program of a remote host.
@@ -133,10 +156,7 @@ func (s *sandbox) follow(ctx context.Context, info Info) {
 		s.exit.Code = -1
 		api, err := s.engine.Connect(ctx)
 		if err == nil {
-			var code int
-			if code, err = api.Wait(ctx, s.id, s.begin); err == nil {
-				s.exit.Code = code
-			}
+			err = s.ask(ctx, api, true)
 		}
 		if s.killed.Load() {
 			s.exit.Code = killedCode
@@ -144,21 +164,6 @@ func (s *sandbox) follow(ctx context.Context, info Info) {
 			s.engine.opts.Logger.WarnContext(ctx, "lost the sandbox", "sandbox_id", s.id, "error", err)
 		}
 	}()
-}
-
-// exitCode asks the service how the program ended.
-func (s *sandbox) exitCode(ctx context.Context) int {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	api, err := s.engine.Connect(ctx)
-	if err == nil {
-		var code int
-		if code, err = api.Wait(ctx, s.id, s.begin); err == nil {
-			return code
-		}
-	}
-	s.engine.opts.Logger.DebugContext(ctx, "exit code unknown", "sandbox_id", s.id, "error", err)
-	return -1
 }
 
 // exitError says how the program ended instead of connecting.

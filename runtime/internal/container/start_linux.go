@@ -241,7 +241,10 @@ func (s *sandbox) run(ctx context.Context, api API) error {
 		return err
 	}
 	s.exited = make(chan struct{})
-	s.exit.Code = s.exitCode(ctx)
+	s.exit.Code = -1
+	if err := s.ask(whole, api, true); err != nil {
+		s.engine.opts.Logger.DebugContext(ctx, "exit unknown", "sandbox_id", s.id, "error", err)
+	}
 	close(s.exited)
 	return s.exitError()
 }

@@ -173,6 +173,12 @@ func hostHasSwap() bool {
 	return err != nil || strings.Count(string(data), "\n") > 1
 }
 
+// Gone reports whether the group has been removed.
+func (g Cgroup) Gone() bool {
+	_, err := os.Stat(g.memory.dir())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // OOMKills returns how often the OOM killer has acted in the process's control
 // group, for a group that exists.
 func (g Cgroup) OOMKills() int64 {
