@@ -42,10 +42,17 @@ func startService(ctx context.Context, dir, ociRuntime string) (*service, error)
 		return nil, failures.New("start service", fmt.Errorf("%w: podman is not installed", runtime.ErrUnavailable),
 			"install podman, for example: apt-get install podman")
 	}
-	args := []string{"system", "service", "--time", serviceIdle}
-	if ociRuntime != "" {
-		args = append([]string{"--runtime", ociRuntime}, args...)
+	noHooks := filepath.Join(dir, "hooks")
+	if err := os.Mkdir(noHooks, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
 	}
+	// Without these, mounts.conf could mount into every container, and hooks
+	// could do anything to it.
+	args := []string{"--default-mounts-file", os.DevNull, "--hooks-dir", noHooks}
+	if ociRuntime != "" {
+		args = append(args, "--runtime", ociRuntime)
+	}
+	args = append(args, "system", "service", "--time", serviceIdle)
 	socket := filepath.Join(dir, "api")
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
