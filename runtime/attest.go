@@ -13,6 +13,8 @@ import (
 type Facts struct {
 	UID, GID   int64   // inside the user namespace; all of real, effective, saved and file system
 	Groups     []int64 // supplementary, inside the user namespace
+	HostUID    int64   // as seen from outside the user namespace; Unlimited where that cannot be known
+	HostGID    int64
 	Caps       Caps
 	NoNewPrivs bool
 	Seccomp    int // 2 is a filter
@@ -72,6 +74,9 @@ func (d Difference) String() string {
 type Expectation struct {
 	Spec     Spec
 	UID, GID int64 // the ids the engine chose
+	// FirstHostID is the least that an id may be outside the user namespace:
+	// below it are those of the host's own users. 0 is no bound.
+	FirstHostID int64
 	// Transport decides which mounts there are. "" is TransportSocket.
 	Transport Transport
 	// Rlimits are wanted beside those of the spec's limits.
@@ -167,6 +172,11 @@ func (a *attestation) identity(want Expectation, got Facts) {
 	}
 	a.equal("uid", got.UID, want.UID)
 	a.equal("gid", got.GID, want.GID)
+	for name, id := range map[string]int64{"uid": got.HostUID, "gid": got.HostGID} {
+		if id != Unlimited && id < want.FirstHostID {
+			a.differ(name+" on the host", id, fmt.Sprintf("at least %d", want.FirstHostID))
+		}
+	}
 	for _, g := range got.Groups {
 		a.equal("supplementary group", g, want.GID)
 	}

@@ -22,7 +22,7 @@ func expectation() runtime.Expectation {
 		Spec:     runtime.Spec{Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{}, Seccomp: []byte(profile)},
 		Covered:  []string{"/proc/sys", "/proc/keys", "/sys"},
 		Settings: true,
-		UID:      uid, GID: uid,
+		UID:      uid, GID: uid, FirstHostID: 100000,
 		EngineEnv: []string{"HOSTNAME=sandbox", "container=*"},
 	}
 }
@@ -40,7 +40,7 @@ func facts() runtime.Facts {
 		return runtime.Mount{Point: point, Root: "/x", Type: "ext4", ReadOnly: true, NoSUID: true, NoDev: true, NoExec: true}
 	}
 	return runtime.Facts{
-		UID: uid, GID: uid, Groups: []int64{uid},
+		UID: uid, GID: uid, Groups: []int64{uid}, HostUID: 100000 + uid, HostGID: 100000 + uid,
 		NoNewPrivs: true, Seccomp: 2,
 		Namespaces: inside, HostNamespaces: host,
 		Interfaces: []string{"lo"},
@@ -76,6 +76,7 @@ func TestAttestAccepts(t *testing.T) {
 		"lower rlimits":            func(f *runtime.Facts) { f.Rlimits["nofile"] = runtime.Rlimit{Soft: 20, Hard: 20} },
 		"no groups":                func(f *runtime.Facts) { f.Groups = nil },
 		"engine adds no variables": func(f *runtime.Facts) { f.Env = f.Env[:3] },
+		"host cannot be seen":      func(f *runtime.Facts) { f.HostUID, f.HostGID = runtime.Unlimited, runtime.Unlimited },
 		"devices cannot be seen":   func(f *runtime.Facts) { f.Devices = nil },
 		"no restart, in words":     func(f *runtime.Facts) { f.Settings.Restart = "no" },
 		"profile as engines pass it on": func(f *runtime.Facts) {
@@ -101,6 +102,8 @@ func falsifications() map[string]func(*runtime.Facts) {
 	tests := map[string]func(F){
 		"uid":                             func(f F) { f.UID++ },
 		"gid":                             func(f F) { f.GID = 0 },
+		"uid on the host":                 func(f F) { f.HostUID = uid },
+		"gid on the host":                 func(f F) { f.HostGID = 0 },
 		"supplementary group":             func(f F) { f.Groups = append(f.Groups, 0) },
 		"inheritable capabilities":        func(f F) { f.Caps.Inheritable = 1 },
 		"permitted capabilities":          func(f F) { f.Caps.Permitted = 1 },

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
 	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox-image/seccomp"
@@ -211,19 +212,26 @@ func testImage() string {
 	return cmp.Or(os.Getenv("MCP_BRIDGE_TEST_IMAGE"), "localhost/mcp-bridge-sandbox:dev")
 }
 
-// everyEngine returns the engines to walk on.
+// everyEngine returns the engines that put the profile itself in force.
 func everyEngine(t *testing.T) map[string]runtime.Engine {
 	dir, err := os.MkdirTemp("", "mcpb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := podman.New(podman.Options{RuntimeDir: dir})
+	onPodman, err := podman.New(podman.Options{RuntimeDir: dir + "/podman"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	onDocker, err := docker.New(docker.Options{RuntimeDir: dir + "/docker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines := map[string]runtime.Engine{"podman": onPodman, "docker": onDocker}
 	t.Cleanup(func() {
-		engine.Close()
+		for _, engine := range engines {
+			engine.Close()
+		}
 		os.RemoveAll(dir)
 	})
-	return map[string]runtime.Engine{"podman": engine}
+	return engines
 }

@@ -125,12 +125,17 @@ func (c *client) imageExists(ctx context.Context, image string) (bool, error) {
 
 // Host implements [container.API].
 func (c *client) Host() container.Host {
+	firstHostID := int64(rootfulBase)
+	if c.rootless {
+		firstHostID = 0 // where the user's subordinate ids begin is for the system to say
+	}
 	return container.Host{
 		FirstUID: firstUID, LastUID: lastUID, Missing: c.missing,
 		Expectation: runtime.Expectation{
 			EngineEnv: []string{"HOSTNAME=" + container.Hostname, "container=*", "TERM=*"},
 			Covered:   slices.Concat(maskedPaths, engineCovers),
 			Settings:  true, UnknownProfile: c.rootless,
+			FirstHostID: firstHostID,
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package podman
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -167,7 +168,7 @@ func (c *client) newCreateRequest(p container.Placement) createRequest {
 		NoNewPrivs:   true,
 		SeccompPath:  p.Dir.Seccomp,
 		Mask:         maskedPaths,
-		ProcOptions:  []string{"hidepid=2"},
+		ProcOptions:  []string{"nosuid", "nodev", "noexec", "hidepid=2"},
 		ReadOnlyRoot: true,
 		ImageVolumes: "ignore",
 		Mounts:       newMounts(p),
@@ -246,8 +247,8 @@ func newMounts(p container.Placement) []mount {
 
 func newRlimits(limits map[string]int64) []rlimit {
 	var rlimits []rlimit
-	for name, limit := range limits {
-		rlimits = append(rlimits, rlimit{Type: name, Soft: limit, Hard: limit})
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		rlimits = append(rlimits, rlimit{Type: name, Soft: limits[name], Hard: limits[name]})
 	}
 	return rlimits
 }

@@ -1,7 +1,11 @@
 package podman
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
+	"os"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -10,54 +14,56 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
 )
 
-// TestRequest holds what a running sandbox does not show, so that neither the
-// contract suite nor attestation would miss it.
-func TestRequest(t *testing.T) {
-	spec := runtime.Spec{Image: "i", Command: []string{"python3", "-I"}, Files: fstest.MapFS{}, Limits: runtime.Limits{}.WithDefaults()}
-	rlimits := map[string]int64{"core": 0, "nofile": 100, "nproc": 64}
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func placement() container.Placement {
+	spec := runtime.Spec{
+		Image: "i", Command: []string{"python3", "-I"}, Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{},
+		Seccomp: []byte(`{"defaultAction": "SCMP_ACT_ERRNO"}`), Limits: runtime.Limits{}.WithDefaults(),
+	}
 	owner := local.Owner{UID: 1, Boot: "b", PID: 2, PIDNS: 3, Start: 4}
-	request := new(client).newCreateRequest(container.Placement{
-		ID: "mcpb-x", UID: 2000, Spec: spec, Command: append(spec.Command, "socket:x"), Labels: owner.Labels(), Rlimits: rlimits,
-		Dir: &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
-	})
-	data, err := json.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
+	return container.Placement{
+		ID: "mcpb-x", Spec: spec, UID: 2000, Labels: owner.Labels(), Transport: runtime.TransportSocket,
+		Command: append(slices.Clone(spec.Command), "socket:"+runtime.SocketPath),
+		Dir:     &local.SandboxDir{Path: "/d", Files: "/d/files", Seccomp: "/d/seccomp.json", Socket: "/d/socket"},
+		Rlimits: map[string]int64{"core": 0, "fsize": 1 << 27, "memlock": 0, "nofile": 100, "nproc": 64},
 	}
-	var got map[string]json.RawMessage
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	for key, want := range map[string]string{
-		"log_configuration":      `{"driver":"none"}`,
-		"healthconfig":           `{"Test":["NONE"]}`,
-		"remove":                 `true`,
-		"httpproxy":              `false`,
-		"env_host":               `false`,
-		"unsetenvall":            `true`,
-		"image_volume_mode":      `"ignore"`,
-		"read_write_tmpfs":       `false`,
-		"use_image_hosts":        `true`,
-		"use_image_resolve_conf": `true`,
-		"privileged":             `false`,
-		"systemd":                `"false"`,
-		"stop_signal":            `9`,
-		"entrypoint":             `["python3"]`,
-		"command":                `["-I","socket:x"]`,
-		"labels": `{"io.mcp-bridge.boot":"b","io.mcp-bridge.owner":"1","io.mcp-bridge.pid":"2",` +
-			`"io.mcp-bridge.pidns":"3","io.mcp-bridge.start":"4"}`,
-		"resource_limits": `{"memory":{"limit":536870912,"swap":536870912},"cpu":{"quota":100000,"period":100000},"pids":{"limit":128}}`,
+}
+
+// TestRequest compares all that the service is asked for with what was reviewed.
+// Part of it a running sandbox does not show, so that neither the contract suite
+// nor attestation would miss it: see TestMutations.
+func TestRequest(t *testing.T) {
+	stdio := placement()
+	stdio.Transport = runtime.TransportStdio
+	stdio.Command[len(stdio.Command)-1] = string(runtime.TransportStdio)
+	for name, test := range map[string]struct {
+		client    client
+		placement container.Placement
+	}{
+		"rootful":  {client{}, placement()},
+		"rootless": {client{rootless: true, ociRuntime: "crun"}, placement()},
+		"stdio":    {client{}, stdio},
 	} {
-		if string(got[key]) != want {
-			t.Errorf("%s is %s, want %s", key, got[key], want)
-		}
-	}
-	for _, l := range request.Rlimits {
-		if want := rlimits[l.Type]; l.Soft != want || l.Hard != want {
-			t.Errorf("rlimit %s is %d:%d, want %d", l.Type, l.Soft, l.Hard, want)
-		}
-	}
-	if len(request.Rlimits) != len(rlimits) {
-		t.Errorf("rlimits: %v", request.Rlimits)
+		t.Run(name, func(t *testing.T) {
+			got, err := json.MarshalIndent(test.client.newCreateRequest(test.placement), "", "\t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			file := "testdata/request-" + name + ".json"
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("the request is not that of %s; if it should be another one: go test -run TestRequest -update\n%s", file, got)
+			}
+		})
 	}
 }

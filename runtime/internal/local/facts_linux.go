@@ -18,6 +18,7 @@ import (
 func ReadFacts(pid int) (runtime.Facts, error) {
 	read := procSource(fmt.Sprintf("/proc/%d", pid))
 	f, err1 := ParseFacts(read)
+	f.HostUID, f.HostGID = f.UID, f.GID
 	err1 = errors.Join(err1, read.idsInside(&f))
 	var own runtime.Facts
 	err2 := procSource("/proc/self").namespaces(&own)

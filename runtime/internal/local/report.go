@@ -92,6 +92,7 @@ func ReportFacts(report runtime.Report) (runtime.Facts, error) {
 		return text, nil
 	})
 	f.HostNamespaces = initialNamespaces
+	f.HostUID, f.HostGID = runtime.Unlimited, runtime.Unlimited
 	f.Cgroup = runtime.CgroupLimits{
 		MemoryBytes: runtime.Unlimited, SwapBytes: runtime.Unlimited, PIDs: runtime.Unlimited, MilliCPUs: runtime.Unlimited,
 	}

@@ -55,10 +55,14 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if want.HostUID != int64(os.Getuid()) || want.HostGID != int64(os.Getgid()) || got.HostUID != runtime.Unlimited {
+		t.Errorf("ids on the host: %d:%d, of the report: %d", want.HostUID, want.HostGID, got.HostUID)
+	}
 	if !slices.Contains(want.Devices, "null") {
 		t.Errorf("devices: %v", want.Devices)
 	}
 	want.HostNamespaces, want.Cgroup, want.Devices = got.HostNamespaces, got.Cgroup, nil // no report has these
+	want.HostUID, want.HostGID = got.HostUID, got.HostGID
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("facts of the report: %+v\nof /proc: %+v", got, want)
 	}
