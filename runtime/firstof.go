@@ -148,14 +148,23 @@ func firstThat(ctx context.Context, engines []Engine, op string, try func(Engine
 		if ctx.Err() != nil || len(engines) == 1 || !anothersChance(err) {
 			return nil, failed, err
 		}
-		failure, ok := errors.AsType[*Error](err)
-		if !ok {
-			failure = &Error{Engine: e.Name(), Op: op, Err: err}
-		}
-		failed = append(failed, failure)
+		failed = append(failed, failureOf(e.Name(), op, err))
 	}
+	return nil, failed, noneOf(op, failed)
+}
+
+// failureOf is err as an error of an engine.
+func failureOf(engine, op string, err error) *Error {
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return failure
+	}
+	return &Error{Engine: engine, Op: op, Err: err}
+}
+
+// noneOf is the error of an operation that none of several engines can do.
+func noneOf(op string, failed []*Error) error {
 	none := &NoneError{Failures: failed}
-	return nil, failed, &Error{Engine: "auto", Op: op, Err: none, Hint: none.hint()}
+	return &Error{Engine: "auto", Op: op, Err: none, Hint: none.hint()}
 }
 
 func anothersChance(err error) bool {
@@ -171,6 +180,19 @@ func anothersChance(err error) bool {
 // what each of them said.
 type NoneError struct {
 	Failures []*Error // one of each engine, in order of preference
+}
+
+// NewNoneError returns the error of op, which failed on every engine: on each
+// as errs say. With one engine it is that engine's own.
+func NewNoneError(op string, errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	var failed []*Error
+	for _, err := range errs {
+		failed = append(failed, failureOf("engine", op, err))
+	}
+	return noneOf(op, failed)
 }
 
 // longestReason bounds what is told of one engine's reason, in bytes.

@@ -144,7 +144,7 @@ func newRoot(stdio IO) *root {
 		return usageError(cmd.CommandPath()+" --help", "%v", err)
 	})
 	r.settings.addCommon(r.PersistentFlags())
-	r.AddCommand(r.runCommand(), r.execCommand(), r.toolsCommand(), r.serversCommand(), r.doctorCommand(), r.versionCommand())
+	r.AddCommand(r.runCommand(), r.execCommand(), r.toolsCommand(), r.serversCommand(), r.imageCommand(), r.doctorCommand(), r.versionCommand())
 	return r
 }
 

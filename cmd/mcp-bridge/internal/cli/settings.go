@@ -54,9 +54,8 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 	s.addEngine(flags)
 	s.memory = 512 << 20
 	s.timeout, s.maxTimeout = seconds(30*time.Second), seconds(120*time.Second)
-	s.pullTimeout = seconds(10 * time.Minute)
 	flags.StringVar(&s.image, "image", "", "image of the sandbox, with Python 3.10 or newer (default the engine's own: "+defaultImage+")")
-	flags.Var(&s.pullTimeout, "pull-timeout", "seconds that getting a missing image may take")
+	s.addPull(flags)
 	flags.Var(&s.memory, "memory", "memory of a sandbox, such as 512m or 2g")
 	flags.Int64Var(&s.pids, "pids", 128, "processes and threads of a sandbox")
 	flags.Float64Var(&s.cpus, "cpus", 1, "processors of a sandbox")
@@ -70,6 +69,11 @@ func (s *settings) addEngine(flags *pflag.FlagSet) {
 	s.transport = transport(runtime.TransportAuto)
 	flags.StringVar(&s.runtime, "runtime", auto, "container engine: "+strings.Join(engineNames(), " or ")+", or auto: the first that works")
 	flags.Var(&s.transport, "transport", "how a sandbox is joined to the host: auto, socket, fd or stdio")
+}
+
+func (s *settings) addPull(flags *pflag.FlagSet) {
+	s.pullTimeout = seconds(10 * time.Minute)
+	flags.Var(&s.pullTimeout, "pull-timeout", "seconds that getting a missing image may take")
 }
 
 func (s *settings) addRun(flags *pflag.FlagSet) {
