@@ -1,9 +1,13 @@
 package main_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
+
+// dockerHost is how the tests' docker is found, as make says it.
+func dockerHost() string { return "DOCKER_HOST=" + os.Getenv("DOCKER_HOST") }
 
 // auto is the setup in which no engine is named.
 func auto(env ...string) setup {
@@ -27,4 +31,50 @@ func TestAuto(t *testing.T) {
 	if got.code != exitOK || got.stdout != "1\n" || got.stderr != "mcp-bridge: engine: podman\n" {
 		t.Errorf("exec: %+v", got)
 	}
+}
+
+// TestAutoGoesOn has engines that are not there, do not work, or lack the image,
+// and takes the next one that works.
+func TestAutoGoesOn(t *testing.T) {
+	t.Parallel()
+	nothing := t.TempDir()
+	for _, test := range []struct {
+		name string
+		auto setup
+		why  string
+	}{
+		{"no podman", auto("PATH="+nothing, dockerHost()), "podman: container engine unavailable: podman is not installed"},
+		{"podman that fails", auto("PATH="+failingPodman(t), dockerHost()), "podman: container engine unavailable: "},
+		{"no service", auto("CONTAINER_HOST=unix:///nonexistent/podman.sock", dockerHost()), "podman: container engine unavailable: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := shell(t, &test.auto, "exec", "-c", "6 * 7")
+			if got.code != exitOK || got.stdout != "42\n" || strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("%+v", got)
+			}
+			contains(t, got.stderr, "mcp-bridge: engine: docker (", test.why)
+			c := connect(t, test.auto)
+			c.run(t, "x = 1")
+			c.wants(t, "x + 1", "2")
+			contains(t, c.stderr.String(), "mcp-bridge: engine: docker (", test.why)
+		})
+	}
+}
+
+// TestAutoOfNone has no engine at all, and is told of each what would help.
+func TestAutoOfNone(t *testing.T) {
+	t.Parallel()
+	none := auto("PATH="+t.TempDir(), "DOCKER_HOST=unix:///nonexistent/docker.sock")
+	got := shell(t, &none, "exec", "-c", "print('success')")
+	if got.code != exitNoEngine || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+	contains(t, got.stderr, "mcp-bridge: error: ", "podman: container engine unavailable", "docker: container engine unavailable",
+		"mcp-bridge: hint: podman: ", "apt-get install podman", "; or docker: ")
+	lacks(t, got.stderr, "mcp-bridge: engine: ")
+	c := connect(t, none)
+	text := c.fails(t, "print('success')")
+	contains(t, text, "podman: container engine unavailable; docker: container engine unavailable", "apt-get install podman")
+	lacks(t, text, "success", "/nonexistent")
 }

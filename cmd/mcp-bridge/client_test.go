@@ -127,17 +127,28 @@ type client struct {
 // connect starts `mcp-bridge run` and ends it with the test.
 func connect(t *testing.T, s setup) *client {
 	t.Helper()
+	return connectHearing(t, s, nil)
+}
+
+// connectHearing is connect for a client with handlers of its own.
+func connectHearing(t *testing.T, s setup, opts *mcp.ClientOptions) *client {
+	t.Helper()
 	cmd := s.command(t, "run")
-	return connectBy(t, cmd, &mcp.CommandTransport{Command: cmd, TerminateDuration: 20 * time.Second})
+	return connectWith(t, cmd, &mcp.CommandTransport{Command: cmd, TerminateDuration: 20 * time.Second}, opts)
 }
 
 // connectBy is connect over a transport to cmd.
 func connectBy(t *testing.T, cmd *exec.Cmd, transport mcp.Transport) *client {
 	t.Helper()
+	return connectWith(t, cmd, transport, nil)
+}
+
+func connectWith(t *testing.T, cmd *exec.Cmd, transport mcp.Transport, opts *mcp.ClientOptions) *client {
+	t.Helper()
 	c := &client{cmd: cmd, stderr: &buffer{}}
 	c.cmd.Stderr = c.stderr
 	var err error
-	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, opts).Connect(t.Context(), transport, nil)
 	if err != nil {
 		t.Fatalf("connect: %v\n%s", err, c.stderr)
 	}

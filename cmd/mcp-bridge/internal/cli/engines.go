@@ -16,7 +16,7 @@ import (
 func engines() []namedEngine {
 	return []namedEngine{
 		{"podman", func(o engineOptions) (runtime.Engine, error) {
-			return podman.New(podman.Options{DefaultImage: defaultImage, Logger: o.log})
+			return podman.New(podman.Options{DefaultImage: defaultImage, Transport: o.transport, Logger: o.log})
 		}},
 		{"docker", func(o engineOptions) (runtime.Engine, error) {
 			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, Logger: o.log})
