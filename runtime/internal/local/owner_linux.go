@@ -10,113 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Labels on every container of ours. They say which process the container
-// belongs to, precisely enough to tell a dead owner from a process that has got
-// the same id since.
-const (
-	LabelOwner   = "io.mcp-bridge.owner"   // user id
-	LabelBoot    = "io.mcp-bridge.boot"    // boot id of the kernel
-	LabelPID     = "io.mcp-bridge.pid"     // process id …
-	LabelPIDNS   = "io.mcp-bridge.pidns"   // … in this PID namespace
-	LabelStart   = "io.mcp-bridge.start"   // the process's start, in clock ticks since boot
-	LabelSandbox = "io.mcp-bridge.sandbox" // the sandbox's id
-)
-
-// An Owner is a process that sandboxes belong to.
-type Owner struct {
-	UID   int
-	Boot  string
-	PID   int
-	PIDNS uint64
-	Start uint64
-}
-
-// Self returns the calling process as an owner.
-func Self() (Owner, error) {
+func bootID() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return Owner{}, fmt.Errorf("read boot id: %w", err)
-	}
+	return strings.TrimSpace(string(boot)), err
+}
+
+func pidNamespace() (uint64, error) {
 	var ns unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
-		return Owner{}, fmt.Errorf("read pid namespace: %w", err)
-	}
-	start, _, err := processStart(os.Getpid())
-	if err != nil {
-		return Owner{}, fmt.Errorf("read own start time: %w", err)
-	}
-	return Owner{
-		UID: os.Geteuid(), Boot: strings.TrimSpace(string(boot)),
-		PID: os.Getpid(), PIDNS: ns.Ino, Start: start,
-	}, nil
-}
-
-// Labels returns o as container labels.
-func (o Owner) Labels() map[string]string {
-	return map[string]string{
-		LabelOwner: strconv.Itoa(o.UID),
-		LabelBoot:  o.Boot,
-		LabelPID:   strconv.Itoa(o.PID),
-		LabelPIDNS: strconv.FormatUint(o.PIDNS, 10),
-		LabelStart: strconv.FormatUint(o.Start, 10),
-	}
-}
-
-// OwnerFromLabels is the inverse of Labels. It returns false unless every label
-// is there and exactly as we write it.
-func OwnerFromLabels(labels map[string]string) (Owner, bool) {
-	uid, err1 := strconv.Atoi(labels[LabelOwner])
-	pid, err2 := strconv.Atoi(labels[LabelPID])
-	ns, err3 := strconv.ParseUint(labels[LabelPIDNS], 10, 64)
-	start, err4 := strconv.ParseUint(labels[LabelStart], 10, 64)
-	o := Owner{UID: uid, Boot: labels[LabelBoot], PID: pid, PIDNS: ns, Start: start}
-	if errors.Join(err1, err2, err3, err4) != nil || o.Boot == "" || pid <= 0 {
-		return Owner{}, false
-	}
-	for name, value := range o.Labels() {
-		if labels[name] != value {
-			return Owner{}, false
-		}
-	}
-	return o, true
-}
-
-// Outlived reports whether other is certainly dead, judged by o: the same
-// user's, and either from before the last boot or from o's own PID namespace
-// without such a process. When in doubt it is false.
-func (o Owner) Outlived(other Owner) bool {
-	if other.UID != o.UID {
-		return false
-	}
-	if other.Boot != o.Boot {
-		return true
-	}
-	if other.PIDNS != o.PIDNS {
-		return false
-	}
-	start, state, err := processStart(other.PID)
-	switch {
-	case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH):
-		return true
-	case err != nil:
-		return false
-	}
-	return start != other.Start || state == 'Z' || state == 'X'
+	err := unix.Stat("/proc/self/ns/pid", &ns)
+	return ns.Ino, err
 }
 
 // processStart returns a process's start time in clock ticks since boot, and
-// its state letter.
-func processStart(pid int) (start uint64, state byte, err error) {
+// whether it still runs.
+func processStart(pid int) (start uint64, alive bool, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, unix.ESRCH) {
+		err = os.ErrNotExist
+	}
 	if err != nil {
-		return 0, 0, err
+		return 0, false, err
 	}
 	// The command's name, in parentheses, may hold anything, so count from its end.
 	_, rest, ok := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 20 {
-		return 0, 0, errors.New("unexpected form of /proc/pid/stat")
+		return 0, false, errors.New("unexpected form of /proc/pid/stat")
 	}
 	start, err = strconv.ParseUint(fields[19], 10, 64)
-	return start, fields[0][0], err
+	state := fields[0][0]
+	return start, state != 'Z' && state != 'X', err
 }

@@ -84,25 +84,28 @@ type driver struct {
 
 // Connect implements [container.Driver].
 func (d *driver) Connect(ctx context.Context, home func() (string, error)) (container.API, error) {
-	if _, err := home(); err != nil { // better now than after the first container
-		return nil, err
-	}
 	if d.client != nil {
-		if _, err := d.client.docker.Ping(ctx); err == nil {
-			return d.client, nil
+		if _, err := d.client.docker.Ping(ctx); err != nil {
+			d.Close()
 		}
-		d.Close()
 	}
-	host := d.opts.host()
-	c, err := newClient(ctx, host)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	if d.client == nil {
+		host := d.opts.host()
+		c, err := newClient(ctx, host)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, unreachable(host, err)
 		}
-		return nil, unreachable(host, err)
+		d.client = c
 	}
-	d.client = c
-	return c, nil
+	if d.client.elsewhere == "" {
+		if _, err := home(); err != nil { // better now than after the first container
+			return nil, err
+		}
+	}
+	return d.client, nil
 }
 
 // Explain implements [container.Driver].

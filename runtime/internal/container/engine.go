@@ -72,6 +72,9 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 		if !ours || !e.self.Outlived(owner) {
 			continue
 		}
+		if api.Host().Remote && owner.Boot != e.self.Boot {
+			continue // perhaps not of an earlier boot, but of another machine that uses this service, too
+		}
 		switch err := api.Remove(ctx, container.ID); {
 		case err == nil:
 			removed++

@@ -9,9 +9,8 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
@@ -251,7 +250,7 @@ func (s *sandbox) run(ctx context.Context, api API) error {
 
 // gone reports whether err says that there is no such container or process any more.
 func gone(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
 // await waits until the program has connected.
