@@ -105,6 +105,15 @@ type Expectation struct {
 	// HiddenVolumes: the engine hides the volumes that an image declares under
 	// empty tmpfs, read-only, nosuid, nodev and noexec, wherever they are.
 	HiddenVolumes bool
+	// OwnKernel: the sandbox has a kernel of its own, which is a process here,
+	// and the facts are that kernel's word. It has no cgroup namespace, its
+	// namespaces are not this kernel's, and it neither knows nor shows nodev: there
+	// are no devices but the few that it makes up itself, in a /dev of its own
+	// kind. The engine must attest from outside what confines that process.
+	OwnKernel bool
+	// ExtraTasks are what a kernel of its own may have in tasks of this one, on
+	// top of the processes inside; those are bounded by the rlimit nproc.
+	ExtraTasks int64
 }
 
 // Attest compares facts with what spec demands of every sandbox, and returns
@@ -113,14 +122,21 @@ func Attest(want Expectation, got Facts) []Difference {
 	a := attestation{Expectation: want, spec: want.Spec}
 	a.spec.Limits = a.spec.Limits.WithDefaults()
 	a.identity(want, got)
-	a.namespaces(got)
+	if !want.OwnKernel {
+		a.namespaces(got)
+	}
+	a.interfaces(got)
 	a.mounts(got.Mounts)
 	a.devices(got.Devices)
 	a.settings(got.Settings)
 	a.rlimits(want.Spec.Limits.WithDefaults().Rlimits(), got.Rlimits)
 	a.rlimits(want.Rlimits, got.Rlimits)
 	if !want.Spec.AllowUnlimited {
-		a.found = append(a.found, AttestLimits(want.Spec, got.Cgroup)...)
+		group := got.Cgroup
+		if group.PIDs != Unlimited {
+			group.PIDs = max(0, group.PIDs-want.ExtraTasks)
+		}
+		a.found = append(a.found, AttestLimits(want.Spec, group)...)
 	}
 	a.environment(want, got.Env)
 	return a.found
@@ -202,6 +218,9 @@ func (a *attestation) namespaces(got Facts) {
 			a.differ(kind+" namespace", "the host's", "private")
 		}
 	}
+}
+
+func (a *attestation) interfaces(got Facts) {
 	if !slices.Equal(got.Interfaces, []string{"lo"}) {
 		a.differ("network interfaces", strings.Join(got.Interfaces, " "), "lo")
 	}
@@ -261,6 +280,7 @@ func (a *attestation) mounts(mounts []Mount) {
 	}
 	for _, m := range mounts {
 		delete(required, m.Point)
+		m.NoDev = m.NoDev || a.OwnKernel
 		if problem := a.mountProblem(m); problem != "" {
 			a.differ("mount "+m.Point, m.String(), problem)
 		}
@@ -298,6 +318,9 @@ func (a *attestation) mountProblem(m Mount) string {
 	case "/etc/hostname", "/etc/passwd", "/etc/group", "/run/.containerenv":
 		return unless(m.ReadOnly, "read-only")
 	case "/dev":
+		if a.OwnKernel {
+			return unless(m.Type == "dev" && m.ReadOnly && m.NoSUID && m.NoExec, "dev,ro,nosuid,noexec")
+		}
 		return unless(m.Type == "tmpfs" && m.NoSUID && (a.ExecutableDev || m.NoExec) && m.Mode&0o022 == 0, "tmpfs,nosuid,noexec, writable by root only")
 	case "/dev/pts":
 		return unless(m.Type == "devpts" && m.NoSUID && m.NoExec, "devpts,nosuid,noexec")

@@ -36,10 +36,13 @@ func ReadFacts(pid int) (runtime.Facts, error) {
 // looked at. Mounts below it are looked at as mounts.
 func devices(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, nil
-	}
 	names := []string{}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist): // nor then any device
+		return names, nil
+	}
 	for _, e := range entries {
 		if e.Type()&fs.ModeDevice != 0 {
 			names = append(names, e.Name())
