@@ -20,6 +20,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 # indirect requirements to go.mod.
 LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 TEST := $(GO) run ./.ci/gotest
+RUNSC := .ci/runsc
 
 export CGO_ENABLED ?= 0
 export MCP_BRIDGE_DEV_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/mcp-bridge-dev
@@ -38,8 +39,12 @@ demo: provision build ## run a whole session: a client, the bridge, a sandbox, t
 	$(GO) run ./examples/demo -bridge bin/mcp-bridge -npm '$(MCP_BRIDGE_DEV_CACHE)/npm'
 
 .PHONY: build
-build: ## build bin/mcp-bridge
+build: runsc ## build bin/mcp-bridge, and gVisor's runsc beside it (RUNSC= to do without)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/mcp-bridge ./cmd/mcp-bridge
+
+.PHONY: runsc
+runsc:
+	@$(if $(RUNSC),GO='$(GO)' $(RUNSC) bin)
 
 .PHONY: image
 image: ## get or build the sandbox's image; FORCE=1 builds it anew
@@ -69,7 +74,7 @@ test-unit: ## run the tests that need no container engine
 	.ci/test-python host
 
 .PHONY: contract
-contract: provision ## run the engine contract on every engine
+contract: provision runsc ## run the engine contract on every engine
 	$(TEST) -count=1 ./runtime/...
 
 .PHONY: e2e
@@ -77,11 +82,11 @@ e2e: provision build ## drive the built binary as a client does
 	$(TEST) -count=1 ./cmd/... ./examples/...
 
 .PHONY: race
-race: provision ## run the Go tests under the race detector
+race: provision runsc ## run the Go tests under the race detector
 	CGO_ENABLED=1 $(TEST) -count=1 -race $(PACKAGES)
 
 .PHONY: cover
-cover: provision ## run the Go tests and report what they cover
+cover: provision runsc ## run the Go tests and report what they cover
 	$(TEST) -count=1 -coverpkg=./... -coverprofile=cover.out $(PACKAGES)
 	$(GO) tool cover -func=cover.out | tail -n 1
 
