@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
+	"github.com/mcp-bridge/mcp-bridge/runtime/gvisor"
 	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 )
 
@@ -20,6 +21,9 @@ func engines() []namedEngine {
 		}},
 		{"docker", func(o engineOptions) (runtime.Engine, error) {
 			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, Logger: o.log})
+		}},
+		{"gvisor", func(o engineOptions) (runtime.Engine, error) {
+			return gvisor.New(gvisor.Options{Transport: o.transport, Logger: o.log})
 		}},
 	}
 }
