@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings"
@@ -27,8 +28,12 @@ import (
 // apiVersion is the dialect we speak, whatever the service's newest is.
 const apiVersion = "4.0.0"
 
-// pingTimeout bounds the first exchange with a service.
-const pingTimeout = 5 * time.Second
+const (
+	// pingTimeout bounds the first exchange with a service.
+	pingTimeout = 5 * time.Second
+	// hangTimeout is how long a service may take to say that it lives.
+	hangTimeout = 2 * time.Second
+)
 
 // A client makes API calls on one service. It is safe for concurrent use.
 type client struct {
@@ -39,6 +44,9 @@ type client struct {
 	uri        string
 	own        bool   // whether the engine has started the service
 	elsewhere  string // why this kernel's /proc does not show the service's containers, or ""
+
+	// suspect is set when a request was given up: the service may hang.
+	suspect *atomic.Bool
 }
 
 // probe connects to the socket once, and returns who listens. The bindings try
@@ -86,11 +94,21 @@ func newClient(ctx context.Context, uri string, serviceUID int) (*client, error)
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: conn, rootless: serviceUID != 0}, nil
+	return &client{conn: conn, suspect: new(atomic.Bool), rootless: serviceUID != 0}, nil
 }
 
 // close drops idle connections.
 func (c *client) close() { c.conn.Client.CloseIdleConnections() }
+
+// hangs reports whether a service that kept a request waiting does so still.
+func (c *client) hangs(ctx context.Context) bool {
+	if !c.suspect.Swap(false) {
+		return false
+	}
+	ping, cancel := context.WithTimeout(ctx, hangTimeout)
+	defer cancel()
+	return c.call(ping, http.MethodGet, "/_ping", nil, nil, nil) != nil && ctx.Err() == nil
+}
 
 // call makes one request, with in as JSON and the answer in out, either nil for none.
 func (c *client) call(ctx context.Context, method, endpoint string, query url.Values, in, out any, names ...string) error {
@@ -105,6 +123,7 @@ func (c *client) call(ctx context.Context, method, endpoint string, query url.Va
 	header := http.Header{"Api-Version": {apiVersion}, "Content-Type": {"application/json"}}
 	resp, err := c.conn.DoRequest(ctx, body, method, endpoint, query, header, names...)
 	if err != nil {
+		c.suspect.Store(ctx.Err() != nil)
 		return err
 	}
 	defer resp.Body.Close()

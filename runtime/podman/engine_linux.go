@@ -2,6 +2,7 @@ package podman
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -82,7 +83,11 @@ func (d *driver) Connect(ctx context.Context, home func() (string, error)) (cont
 		return d.connectTo(ctx, d.opts.URI)
 	}
 	if d.service != nil {
-		if _, err := probe(ctx, d.service.uri); err != nil && ctx.Err() == nil {
+		_, err := probe(ctx, d.service.uri)
+		if err == nil && d.client != nil && d.client.hangs(ctx) {
+			err = errors.New("it hangs")
+		}
+		if err != nil && ctx.Err() == nil {
 			d.service.stop()
 			d.log.InfoContext(ctx, "service ended", "stderr", d.service.stderr.String())
 			d.service = nil

@@ -61,12 +61,12 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, e.fail.Wrap(op, err)
 	}
-	all, err := api.List(ctx, local.LabelOwner, strconv.Itoa(e.self.UID))
-	if err != nil {
-		return 0, e.opts.Driver.Explain(op, "", err)
-	}
 	removed := 0
 	var errs []error
+	all, err := api.List(ctx, local.LabelOwner, strconv.Itoa(e.self.UID))
+	if err != nil { // the directories are swept all the same
+		errs = append(errs, e.opts.Driver.Explain(op, "", err))
+	}
 	for _, container := range all {
 		owner, ours := local.OwnerFromLabels(container.Labels)
 		if !ours || !e.self.Outlived(owner) {
@@ -117,9 +117,10 @@ func (e *Engine) Connect(ctx context.Context) (API, error) {
 	})
 }
 
-// ensureHome returns the engine's directory. e is locked.
+// ensureHome returns the engine's directory, another one if somebody has removed
+// it. e is locked.
 func (e *Engine) ensureHome() (*local.Home, error) {
-	if e.home == nil {
+	if e.home == nil || e.home.Gone() {
 		home, err := local.NewHome(e.opts.RuntimeDir, e.self)
 		if err != nil {
 			return nil, e.fail.New("create runtime directory", err, "name a directory of your own that others cannot enter")

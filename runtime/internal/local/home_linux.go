@@ -50,6 +50,12 @@ func NewHome(root string, owner Owner) (*Home, error) {
 // Remove removes the home and everything in it.
 func (h *Home) Remove() error { return os.RemoveAll(h.Path) }
 
+// Gone reports whether somebody else has removed the home.
+func (h *Home) Gone() bool {
+	_, err := os.Lstat(h.Path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // SweepHomes removes the homes below root whose owners are dead.
 func SweepHomes(root string, self Owner) error {
 	entries, err := os.ReadDir(root)
