@@ -86,8 +86,9 @@ func (p process) alive() bool { return p.start != "" && startOf(p.pid) == p.star
 // A pipe starts a command when it is connected, and keeps its stdin at hand: the
 // SDK's own transport would wait for running calls before it closes that.
 type pipe struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
 }
 
 func (p *pipe) Connect(ctx context.Context) (mcp.Connection, error) {
@@ -95,15 +96,14 @@ func (p *pipe) Connect(ctx context.Context) (mcp.Connection, error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
+	if p.stdout, err = p.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() { _ = p.cmd.Wait() }() // reap it
-	return (&mcp.IOTransport{Reader: stdout, Writer: p.stdin}).Connect(ctx)
+	return (&mcp.IOTransport{Reader: p.stdout, Writer: p.stdin}).Connect(ctx)
 }
 
 // piped is connect, for a client that ends without a word.
