@@ -119,8 +119,11 @@ func TestSeccompArguments(t *testing.T) {
 			continue
 		}
 		for _, name := range r.Names {
-			if name == "ioctl" {
+			switch name {
+			case "ioctl":
 				checkIoctl(t, r)
+				continue
+			case "madvise", "prctl": // all but one number, bit by bit: see package seccomp
 				continue
 			}
 			if !slices.Equal(r.Args, want[name]) {

@@ -64,6 +64,7 @@ func Build() Profile {
 	p.processes()
 	p.sockets()
 	p.devices()
+	p.merging()
 	p.terminals()
 	for _, r := range refused {
 		p.add(refuse(r.why, r.errno, strings.Fields(r.names)))
@@ -135,6 +136,26 @@ func (p *Profile) devices() {
 		for _, kind := range fileTypes {
 			p.add(refuse("no devices, and open makes files", enosys, names, Arg{call.mode, typeMask, kind, maskedEqual}))
 		}
+	}
+}
+
+// merging keeps the kernel from joining equal pages of several sandboxes: how long
+// a write to such a page takes tells what the others hold. The kernel looks at the
+// lower 32 bits of these numbers, and there is no comparison for "not these bits":
+// so a call passes for any bit that differs. No other number of either call ends
+// in the same eight.
+func (p *Profile) merging() {
+	const low = 0xff
+	for _, call := range []struct {
+		name   string
+		arg    uint
+		number uint64
+	}{{"madvise", 2, 12}, {"prctl", 0, 67}} { // MADV_MERGEABLE, PR_SET_MEMORY_MERGE
+		names := []string{call.name}
+		for bit := uint64(1); bit < low; bit <<= 1 {
+			p.add(allow("all but one", names, Arg{call.arg, bit, ^call.number & bit, maskedEqual}))
+		}
+		p.add(refuse("memory shared with other sandboxes tells what they hold", einval, names, Arg{call.arg, low, call.number, maskedEqual}))
 	}
 }
 

@@ -140,7 +140,7 @@ func overlap(a, b seccomp.Rule) bool {
 func TestDecide(t *testing.T) {
 	p := seccomp.Build()
 	const high = 1 << 32
-	const ok, eperm, enosys, eafnosupport = 0, 1, 38, 97
+	const ok, eperm, einval, enosys, eafnosupport = 0, 1, 22, 38, 97
 	type args = [6]uint64
 	for _, test := range []struct {
 		name string
@@ -176,6 +176,14 @@ func TestDecide(t *testing.T) {
 		{"personality", args{0xffffffff}, ok},
 		{"personality", args{0x0040000}, enosys},
 		{"personality", args{^uint64(0)}, enosys},
+		{"madvise", args{0, 0, 4}, ok},
+		{"madvise", args{0, 0, 13}, ok},
+		{"madvise", args{0, 0, 12}, einval},
+		{"madvise", args{0, 0, high | 12}, einval},
+		{"prctl", args{4}, ok},
+		{"prctl", args{0x53564d41}, ok},
+		{"prctl", args{67, 1}, einval},
+		{"prctl", args{high | 67, 1}, einval},
 		{"mknod", args{0, 0o010644}, ok},
 		{"mknod", args{0, 0o020644}, enosys},
 		{"mknod", args{0, high | 0o060644}, enosys},
