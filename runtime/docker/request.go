@@ -26,7 +26,7 @@ var (
 
 		"/dev/mqueue",
 		"/proc/config.gz", "/proc/diskstats", "/proc/interrupts", "/proc/kallsyms", "/proc/key-users", "/proc/pressure", "/proc/swaps",
-		"/sys/block", "/sys/fs/cgroup", "/sys/kernel",
+		"/sys/block", "/sys/dev/block", "/sys/fs/cgroup", "/sys/kernel",
 	}
 	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
