@@ -40,7 +40,7 @@ func brokenServer(t *testing.T) definition {
 	return d
 }
 
-type counts struct{ running, most, cancelled atomic.Int64 }
+type counts struct{ running, most, cancelled, touched atomic.Int64 }
 
 func serveUpstream() {
 	if os.Getenv(upstreamVar) == "broken" {
@@ -83,9 +83,13 @@ func newUpstream() *mcp.Server {
 	add("sleep", "Sleeps", `"ms":{"type":"integer"}`, `"ms"`, c.sleep)
 	add("stats", "Counts calls of sleep", ``, ``, func(context.Context, json.RawMessage) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: map[string]any{
-			"pid": os.Getpid(), "running": c.running.Load(), "most": c.most.Load(), "cancelled": c.cancelled.Load(),
+			"pid": os.Getpid(), "touched": c.touched.Load(), "running": c.running.Load(), "most": c.most.Load(), "cancelled": c.cancelled.Load(),
 			"secret": os.Getenv("E2E_TOKEN") == secret,
 		}}
+	})
+	add("touch", "Counts that it was called", ``, ``, func(context.Context, json.RawMessage) *mcp.CallToolResult {
+		c.touched.Add(1)
+		return texts("touched")
 	})
 	add("texts", "Several blocks", ``, ``, func(context.Context, json.RawMessage) *mcp.CallToolResult {
 		return texts("plain", `{"a": [1, 2]}`, "007")
