@@ -41,7 +41,11 @@ func Mutate(t *testing.T, opts MutateOptions) {
 		if _, done := caught[m.setting]; done {
 			continue
 		}
-		if by := look(t, opts, m.apply).against(usual); by != "" {
+		by := look(t, opts, m.apply).against(usual)
+		if _, unnoticed := opts.Unnoticed[m.setting]; by != "" && unnoticed {
+			by = look(t, opts, m.apply).against(usual) // was it for another reason?
+		}
+		if by != "" {
 			caught[m.setting] = m.name + ": " + by
 		}
 	}

@@ -2,10 +2,14 @@
 
 import asyncio
 import bz2
+import code
 import concurrent.futures
 import ctypes
+import faulthandler
 import fcntl
+import gc
 import gzip
+import hashlib
 import io
 import locale
 import lzma
@@ -13,8 +17,10 @@ import mmap
 import multiprocessing
 import os
 import pathlib
+import platform
 import pty
 import resource
+import secrets
 import select
 import shutil
 import signal
@@ -28,6 +34,7 @@ import tempfile
 import termios
 import threading
 import time
+import tracemalloc
 import uuid
 import zipfile
 import zoneinfo
@@ -204,6 +211,25 @@ def system_calls_of_os():
     locale.setlocale(locale.LC_ALL, "")
     assert ctypes.CDLL(None).getpid() == os.getpid()
     ssl.create_default_context()
+
+
+def interpreters_and_hashes():
+    code.InteractiveInterpreter().runsource("a = 1 + 1")
+    faulthandler.enable(open("/dev/null", "w"))
+    tracemalloc.start()
+    tracemalloc.stop()
+    gc.collect()
+    hashlib.scrypt(b"a", salt=b"b", n=2, r=1, p=1)
+    secrets.token_hex()
+    platform.platform()
+
+
+def spawned_processes():
+    """Children that are new interpreters, which find their code by import; not so easily from stdin."""
+    for method in ("spawn", "forkserver"):
+        code = f"import multiprocessing as m; p = m.get_context('{method}').Process(target=print, args=(1,)); p.start(); p.join(20); print(p.exitcode)"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+        assert run.stdout.split() == ["1", "0"], run
 
 
 def no_internet():
