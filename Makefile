@@ -35,7 +35,8 @@ demo test contract e2e race cover bench: export DOCKER_HOST = $(shell .ci/provis
 ##@ Use
 
 .PHONY: demo
-demo: provision build ## run a whole session: a client, the bridge, a sandbox, two MCP servers
+demo: build ## run a whole session: a client, the bridge, a sandbox, two MCP servers; needs no engine
+	@.ci/provision servers
 	$(GO) run ./examples/demo -bridge bin/mcp-bridge -npm '$(MCP_BRIDGE_DEV_CACHE)/npm'
 
 .PHONY: build

@@ -53,7 +53,8 @@ func readmeHome(t *testing.T) []string {
 }
 
 // TestReadmeCommands runs every command line of the README. What make does is
-// run by .ci/run; here its targets are looked up.
+// run by .ci/run; here its targets are looked up. No registry can be reached, so
+// images come from one of the test's own, and from the image that is there.
 func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
 	env := readmeHome(t)
@@ -61,10 +62,19 @@ func TestReadmeCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h := newHub(t, "readme")
+	h.open()
+	built := "localhost/e2e-readme:" + itoa(os.Getpid())
+	here := strings.NewReplacer("docker.io/library/python:3.14-slim", h.image, "image build", "image build --base "+sandboxImage+" --name "+built)
+	t.Cleanup(func() {
+		for _, image := range []string{h.image, built} {
+			stores()[0].remove(t, image)
+		}
+	})
 	for _, block := range readmeBlocks(t, "sh") {
 		for line := range strings.Lines(block) {
 			command, _, _ := strings.Cut(line, "  #")
-			command = strings.TrimSpace(command)
+			command = here.Replace(strings.TrimSpace(command))
 			if target, ok := strings.CutPrefix(command, "make "); ok {
 				if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
 					t.Errorf("the README says %q, the Makefile has no such target", command)
@@ -122,5 +132,24 @@ func TestReadmeConfiguration(t *testing.T) {
 	}
 	if entries["bridge by go"].Args == nil {
 		t.Error("the README does not show the entry that needs no install; TestGoRunLatest proves it")
+	}
+}
+
+// TestReadmeSettings has every setting in the table, with its variable.
+func TestReadmeSettings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := shell(t, &setup{}, "run", "--help").stdout
+	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`).FindAllStringSubmatch(help, -1)
+	if len(flags) < 15 {
+		t.Fatalf("found %v in\n%s", flags, help)
+	}
+	for _, m := range flags {
+		if m[1] != "help" {
+			contains(t, string(text), "`--"+m[1]+"`", "`MCP_BRIDGE_"+strings.ToUpper(strings.ReplaceAll(m[1], "-", "_"))+"`")
+		}
 	}
 }

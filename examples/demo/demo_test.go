@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestDemo has the session that `make demo` shows, and checks what it shows.
+// TestDemo has the session that `make demo` shows, on each engine that it may
+// find, and checks what it shows.
 func TestDemo(t *testing.T) {
 	home, err := os.UserCacheDir()
 	if err != nil {
@@ -28,6 +29,17 @@ func TestDemo(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	for _, engine := range []string{"podman"} {
+		t.Run(engine, func(t *testing.T) {
+			opts := opts
+			opts.runtime = engine
+			showsAll(t, opts)
+		})
+	}
+}
+
+func showsAll(t *testing.T, opts options) {
+	t.Helper()
 	var out strings.Builder
 	if err := run(t.Context(), &out, opts); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -36,9 +48,10 @@ func TestDemo(t *testing.T) {
 	for _, want := range []string{
 		"filesystem.read_text_file(", "everything.get_sum(", // found by search
 		"Grace    ", "The sum of ", // joined over two servers
-		"400 orders in memory",                  // variables persist
-		"Address family not supported",          // no network
-		"mcp-bridge    1 tool ",                 // one tool
+		"400 orders in memory",         // variables persist
+		"Address family not supported", // no network
+		"mcp-bridge    1 tool ",        // one tool
+		"The whole session took ",
 		"File \"<cell 3>\", line 3, in <module", // the user's own line
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 func main() {
@@ -21,6 +22,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.binary, "bridge", "bin/mcp-bridge", "the mcp-bridge binary")
 	flag.StringVar(&opts.npm, "npm", filepath.Join(home, "mcp-bridge-dev", "npm"), "folder with the servers' node_modules")
+	flag.StringVar(&opts.runtime, "runtime", "auto", "engine that runs the sandbox")
 	flag.Parse()
 	if err := run(context.Background(), os.Stdout, opts); err != nil {
 		fmt.Fprintln(os.Stderr, "demo: error:", err)
@@ -29,8 +31,9 @@ func main() {
 }
 
 type options struct {
-	binary string // mcp-bridge
-	npm    string // where node_modules is
+	binary  string // mcp-bridge
+	npm     string // where node_modules is
+	runtime string // engine; auto takes the first that works
 }
 
 // cells are what a model writes to answer: which customers spent most?
@@ -74,7 +77,8 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, opts.binary, "run", "--runtime", "podman", "--config-dir", filepath.Join(dir, "MCPs"),
+	begin := time.Now()
+	cmd := exec.CommandContext(ctx, opts.binary, "run", "--runtime", opts.runtime, "--config-dir", filepath.Join(dir, "MCPs"),
 		"--cache-dir", filepath.Join(dir, "cache"))
 	cmd.Stderr = os.Stderr
 	bridge, err := connect(ctx, cmd)
@@ -85,5 +89,9 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 	if err := compareDefinitions(ctx, out, bridge, servers, count); err != nil {
 		return err
 	}
-	return converse(ctx, out, bridge, dir, count)
+	if err := converse(ctx, out, bridge, dir, count); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n── The whole session took %s.\n", time.Since(begin).Round(10*time.Millisecond))
+	return nil
 }
