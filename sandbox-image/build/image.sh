@@ -47,7 +47,7 @@ main() {
 	! have flock || flock 9 # another make may be at it
 	up_to_date && return
 
-	local base old network=none
+	local base old python network=none
 	base=$(pick_base)
 	if [ "$base" = "$debian_base" ]; then
 		import_debian
@@ -55,16 +55,18 @@ main() {
 		step "pull base image" podman pull -q "$base"
 	fi
 	pick_engine "$base"
+	python=$("${engine[@]}" run --rm --network none "${limits[@]}" "$base" \
+		python3 -I -c 'import sys; print(sys.version.split()[0])')
 	old=$(inspect .Id)
 	context=$(mktemp -d "$cache/context.XXXXXX")
 	trap 'rm -rf "$context"' EXIT
 	mkdir "$context/sandbox-image"
 	cp -r sandbox-image/build "$context/sandbox-image/"
 	if [ "$target" = data ]; then
-		if python3 -m pip --version >/dev/null 2>&1; then add_wheels "$base"; else network=; fi
+		if python3 -m pip --version >/dev/null 2>&1; then add_wheels "${python%.*}"; else network=; fi
 	fi
 	step "build image $target from Dockerfile.sandbox" "${engine[@]}" build ${network:+--network "$network"} --layers=false \
-		--build-arg BASE="$base" --build-arg VERSION="$version" --target "$target" \
+		--build-arg BASE="$base" --build-arg VERSION="$version" --build-arg PYTHON="$python" --target "$target" \
 		-t "$name:candidate" -f Dockerfile.sandbox "$context"
 	step "check Python in the image" "check_$target" "$name:candidate"
 	podman tag "$name:candidate" "$name:3.14" "$name:latest"
@@ -73,12 +75,10 @@ main() {
 	say "ok    sandbox image $name:latest ($version)"
 }
 
-# add_wheels BASE puts into the build's context what pip is to install, for the
-# base's Python, and the pip for that.
+# add_wheels PYTHON puts into the build's context what pip is to install, for
+# that Python, and the pip for that.
 add_wheels() {
-	local python wheels
-	python=$("${engine[@]}" run --rm --network none "${limits[@]}" "$1" \
-		python3 -I -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+	local python=$1 wheels
 	wheels=$cache/wheels-$python-$(cat sandbox-image/build/requirements/{pip,data-"$python"}.txt | cksum | cut -d' ' -f1)
 	[ -d "$wheels" ] || step "download packages for Python $python" download_wheels "$python" "$wheels"
 	cp -rl "$wheels" "$context/sandbox-image/build/wheels"
