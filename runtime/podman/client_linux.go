@@ -33,7 +33,11 @@ const (
 	pingTimeout = 5 * time.Second
 	// hangTimeout is how long a service may take to say that it lives.
 	hangTimeout = 2 * time.Second
+	// remoteTimeout is pingTimeout where it takes a login or a network.
+	remoteTimeout = 20 * time.Second
 )
+
+var errNoAnswer = errors.New("it does not answer")
 
 // A client makes API calls on one service. It is safe for concurrent use.
 type client struct {
@@ -49,52 +53,69 @@ type client struct {
 	suspect *atomic.Bool
 }
 
-// probe connects to the socket once, and returns who listens. The bindings try
-// three times with pauses in between, so they are not asked before this
-// succeeds.
-func probe(ctx context.Context, uri string) (uid int, err error) {
-	path, ok := strings.CutPrefix(uri, "unix://")
-	if !ok {
-		return 0, errors.New("only unix:// sockets are supported: the engine must be on this machine")
-	}
+// probe connects to the unix socket at path once, and returns who listens. The
+// bindings try three times with pauses in between, so they are not asked before
+// this succeeds.
+func probe(ctx context.Context, path string) (*unix.Ucred, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer c.Close()
 	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var cred *unix.Ucred
 	var sockErr error
 	if err := raw.Control(func(fd uintptr) {
 		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return 0, err
+		return nil, err
 	}
-	if sockErr != nil {
-		return 0, sockErr
-	}
-	return int(cred.Uid), nil
+	return cred, sockErr
 }
 
-// newClient connects to a service that answers to probe.
-func newClient(ctx context.Context, uri string, serviceUID int) (*client, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, errors.New("it does not answer"))
+// newClient connects to the service at uri.
+func newClient(ctx context.Context, uri string) (*client, error) {
+	limit := pingTimeout
+	if !strings.HasPrefix(uri, "unix://") {
+		limit = remoteTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer cancel()
-	connected, err := bindings.NewConnection(ctx, uri)
+	type result struct {
+		context.Context
+		error
+	}
+	done := make(chan result, 1)
+	go func() { // by ssh it does not look at ctx; then it ends with the attempt to connect
+		connected, err := bindings.NewConnection(ctx, uri)
+		done <- result{connected, err}
+	}()
+	var connected result
+	select {
+	case connected = <-done:
+	case <-ctx.Done():
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if connected.error != nil {
+		return nil, connected.error
+	}
+	conn, err := bindings.GetClient(connected.Context)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := bindings.GetClient(connected)
-	if err != nil {
-		return nil, err
-	}
-	return &client{conn: conn, suspect: new(atomic.Bool), rootless: serviceUID != 0}, nil
+	return &client{conn: conn, uri: uri, suspect: new(atomic.Bool)}, nil
+}
+
+// ping makes sure that the service still answers.
+func (c *client) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, errNoAnswer)
+	defer cancel()
+	return c.call(ctx, http.MethodGet, "/_ping", nil, nil, nil)
 }
 
 // close drops idle connections.
@@ -145,15 +166,16 @@ func (c *client) imageExists(ctx context.Context, image string) (bool, error) {
 // Host implements [container.API].
 func (c *client) Host() container.Host {
 	firstHostID := int64(rootfulBase)
-	if c.rootless {
+	if c.rootless || c.elsewhere != "" {
 		firstHostID = 0 // where the user's subordinate ids begin is for the system to say
 	}
 	return container.Host{
+		Remote:   c.elsewhere != "",
 		FirstUID: firstUID, LastUID: lastUID, Missing: c.missing,
 		Expectation: runtime.Expectation{
 			EngineEnv: []string{"HOSTNAME=" + container.Hostname, "container=*", "TERM=*"},
 			Covered:   slices.Concat(maskedPaths, engineCovers),
-			Settings:  true, UnknownProfile: c.rootless,
+			Settings:  true, UnknownProfile: c.rootless || c.elsewhere != "",
 			FirstHostID: firstHostID,
 		},
 	}
@@ -161,7 +183,15 @@ func (c *client) Host() container.Host {
 
 // Create implements [container.API].
 func (c *client) Create(ctx context.Context, p container.Placement) error {
-	return c.call(ctx, http.MethodPost, "/containers/create", nil, c.newCreateRequest(p), nil)
+	request := c.newCreateRequest(p)
+	if p.Dir == nil {
+		var err error
+		if request.Image, err = c.seal(ctx, p.Spec.Image, p.Spec.Seccomp); err != nil {
+			return err
+		}
+		request.SeccompPolicy = profileOfImage
+	}
+	return c.call(ctx, http.MethodPost, "/containers/create", nil, request, nil)
 }
 
 // Prepare implements [container.API].
@@ -195,12 +225,16 @@ func (c *client) Inspect(ctx context.Context, id string) (container.Info, error)
 	}
 	settings := info.HostConfig.settings()
 	settings.Healthcheck = info.Config.Healthcheck.runs()
-	profile, err := seccompInForce(info.OCIConfigPath)
-	if err != nil {
-		return container.Info{}, err
+	if c.elsewhere == "" {
+		profile, err := seccompInForce(info.OCIConfigPath)
+		if err != nil {
+			return container.Info{}, err
+		}
+		settings.Seccomp = profile
 	}
-	settings.Seccomp = profile
-	return container.Info{PID: info.State.PID, Env: info.Config.Env, Settings: &settings}, nil
+	return container.Info{
+		PID: info.State.PID, Env: info.Config.Env, Settings: &settings, Limits: info.HostConfig.limits(c.missing),
+	}, nil
 }
 
 // maxOCIConfig bounds the file that Podman gives to the OCI runtime.
@@ -237,6 +271,12 @@ type hostConfig struct {
 	Devices       []any     `json:"Devices"`
 	LogConfig     logDriver `json:"LogConfig"`
 	Privileged    bool      `json:"Privileged"`
+	Memory        int64     `json:"Memory"`
+	MemorySwap    int64     `json:"MemorySwap"` // memory and swap together
+	PidsLimit     int64     `json:"PidsLimit"`
+	CPUQuota      int64     `json:"CpuQuota"`
+	CPUPeriod     int64     `json:"CpuPeriod"`
+	NanoCPUs      int64     `json:"NanoCpus"`
 	RestartPolicy struct {
 		Name string `json:"Name"`
 	} `json:"RestartPolicy"`
@@ -253,6 +293,31 @@ func (h hostConfig) settings() runtime.Settings {
 	}
 }
 
+// limits are the recorded ones, as far as the service can put them in force.
+func (h hostConfig) limits(missing []runtime.Difference) runtime.CgroupLimits {
+	has := func(fact string) bool {
+		return !slices.ContainsFunc(missing, func(d runtime.Difference) bool { return d.Fact == fact })
+	}
+	l := runtime.CgroupLimits{
+		MemoryBytes: runtime.Unlimited, SwapBytes: runtime.Unlimited, PIDs: runtime.Unlimited, MilliCPUs: runtime.Unlimited,
+	}
+	if h.Memory > 0 && has("memory limit") {
+		l.MemoryBytes = h.Memory
+		if h.MemorySwap > 0 {
+			l.SwapBytes = max(0, h.MemorySwap-h.Memory)
+		}
+	}
+	if h.PidsLimit > 0 && has("process limit") {
+		l.PIDs = h.PidsLimit
+	}
+	if h.NanoCPUs > 0 && has("cpu limit") {
+		l.MilliCPUs = h.NanoCPUs / 1_000_000
+	} else if h.CPUQuota > 0 && h.CPUPeriod > 0 && has("cpu limit") {
+		l.MilliCPUs = h.CPUQuota * 1000 / h.CPUPeriod
+	}
+	return l
+}
+
 // runs reports whether there is anything to run.
 func (h *healthConfig) runs() bool {
 	return h != nil && len(h.Test) > 0 && h.Test[0] != "NONE"
@@ -262,7 +327,10 @@ func (h *healthConfig) runs() bool {
 // gone already; then its record among the events has the code.
 func (c *client) Wait(ctx context.Context, id string, begin time.Time) (int, error) {
 	var code int
-	query := url.Values{"condition": {"exited"}, "interval": {"10ms"}}
+	query := url.Values{"condition": {"exited"}, "interval": {"10ms"}} // how often the service looks
+	if c.elsewhere != "" {
+		query.Set("interval", "250ms") // for as long as the program runs, and not just at its end
+	}
 	err := c.call(ctx, http.MethodPost, "/containers/%s/wait", query, nil, &code, id)
 	if errors.Is(err, container.ErrNotFound) {
 		return c.recordedExit(ctx, id, begin)

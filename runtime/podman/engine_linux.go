@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
@@ -83,7 +87,7 @@ func (d *driver) Connect(ctx context.Context, home func() (string, error)) (cont
 		return d.connectTo(ctx, d.opts.URI)
 	}
 	if d.service != nil {
-		_, err := probe(ctx, d.service.uri)
+		_, err := probe(ctx, strings.TrimPrefix(d.service.uri, "unix://"))
 		if err == nil && d.client != nil && d.client.hangs(ctx) {
 			err = errors.New("it hangs")
 		}
@@ -105,30 +109,64 @@ func (d *driver) Connect(ctx context.Context, home func() (string, error)) (cont
 	return d.connectTo(ctx, d.service.uri)
 }
 
-// connectTo makes sure that somebody listens at uri.
+// connectTo makes sure that somebody answers at uri.
 func (d *driver) connectTo(ctx context.Context, uri string) (container.API, error) {
-	uid, err := probe(ctx, uri)
+	var listener *unix.Ucred
+	var err error
+	if path, ok := strings.CutPrefix(uri, "unix://"); ok {
+		listener, err = probe(ctx, path)
+	} else if d.client != nil {
+		if err = d.client.ping(ctx); err != nil && ctx.Err() == nil {
+			d.client.close()
+			d.client, err = nil, nil // and try anew
+		}
+	}
+	if err == nil && d.client == nil {
+		d.client, err = d.newClient(ctx, uri, listener)
+	}
+	if err == nil {
+		return d.client, nil
+	}
+	if container.IsFailure(err) {
+		return nil, err
+	}
+	uri = redacted(uri)
+	hint := "start the service with `podman system service --time 0 " + uri + "`, or unset CONTAINER_HOST to have one started; podman 4.3 or later is needed"
+	if listener == nil && !strings.HasPrefix(uri, "unix://") {
+		hint = "see whether `podman --remote --url " + uri + " info` works; if it leads to a virtual machine, start that: podman machine start"
+	}
+	return nil, failures.New("connect to "+uri, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err), hint)
+}
+
+// redacted is a URI without a password.
+func redacted(uri string) string {
+	if u, err := url.Parse(uri); err == nil {
+		return u.Redacted()
+	}
+	return "CONTAINER_HOST"
+}
+
+// newClient returns a client that knows what the service can do, and where it is.
+func (d *driver) newClient(ctx context.Context, uri string, listener *unix.Ucred) (*client, error) {
+	c, err := newClient(ctx, uri)
 	if err != nil {
-		return nil, failures.New("connect to "+uri, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err),
-			"start the service with `podman system service --time 0 "+uri+"`, or unset CONTAINER_HOST to have one started")
+		return nil, err
 	}
-	if d.client == nil {
-		c, err := newClient(ctx, uri, uid)
-		if err != nil {
-			return nil, failures.New("connect to "+uri, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err),
-				"podman 4.3 or later is needed: see `podman version`")
-		}
-		c.ociRuntime, c.uri, c.own = d.opts.OCIRuntime, uri, d.service != nil
-		if c.rootless { // a service of root has all limits; of others one has to ask
-			info, err := c.info(ctx)
-			if err != nil {
-				return nil, explain("connect to "+uri, "", err)
-			}
-			c.missing = info.missingLimits()
-		}
-		d.client = c
+	c.ociRuntime, c.own = d.opts.OCIRuntime, d.service != nil
+	c.rootless = listener != nil && listener.Uid != 0
+	if c.own && !c.rootless {
+		return c, nil // a service of root has all limits; of others one has to ask
 	}
-	return d.client, nil
+	info, err := c.info(ctx)
+	if err != nil {
+		c.close()
+		return nil, explain("connect to "+redacted(uri), "", err)
+	}
+	c.rootless, c.missing = info.Host.Security.Rootless, info.missingLimits()
+	if !c.own && d.opts.Transport != runtime.TransportSocket { // who asks for the socket knows better
+		c.elsewhere = elsewhere(uri, listener, info)
+	}
+	return c, nil
 }
 
 // startService starts our own service.

@@ -12,7 +12,9 @@ import (
 type hostInfo struct {
 	Host struct {
 		Arch              string   `json:"arch"`
+		Hostname          string   `json:"hostname"`
 		Kernel            string   `json:"kernel"`
+		MemTotal          uint64   `json:"memTotal"`
 		CgroupVersion     string   `json:"cgroupVersion"`
 		CgroupControllers []string `json:"cgroupControllers"`
 		OCIRuntime        struct {

@@ -5,8 +5,11 @@
 // containers.conf, so that neither proxy settings nor configuration files
 // weaken a sandbox. The service dies with the process that started it.
 //
-// The service must be on this machine: files and the socket are bind-mounted,
-// and the hardening is attested from /proc.
+// Where the service is on this machine, files and a socket are bind-mounted, and
+// the hardening is attested from /proc. A service on another kernel, reached by
+// ssh, tcp or a forwarded socket, is only talked to: the streams go over stdio,
+// the program reports what is in force on it, and the service's record tells
+// what no program can see. A virtual machine is never started, changed or stopped.
 package podman
 
 import (
@@ -20,7 +23,7 @@ const name = "podman"
 
 // Options configure an [Engine]. The zero value is useful.
 type Options struct {
-	// URI of the service's socket, unix:///…; the environment variable
+	// URI of the service, unix:///…, ssh://… or tcp://…; the environment variable
 	// CONTAINER_HOST if empty; a service of the engine's own if that is empty too.
 	URI string
 	// RuntimeDir is where the sandboxes' directories and sockets go. It is

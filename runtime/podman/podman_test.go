@@ -324,8 +324,8 @@ func TestUnavailable(t *testing.T) {
 		},
 		"remote service": {
 			setup: func(*testing.T) {},
-			opts:  podman.Options{URI: "ssh://host/run/podman.sock"},
-			want:  runtime.ErrUnavailable, says: "on this machine",
+			opts:  podman.Options{URI: "tcp://127.0.0.1:1"},
+			want:  runtime.ErrUnavailable, says: "connection refused",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/local"
 )
 
 // A sandbox's ids 0 to 65535 are, under a rootful engine, the host's from
@@ -48,49 +49,50 @@ var engineCovers = []string{
 // use it. Values that are Podman's defaults are written out where a default in
 // containers.conf could replace them.
 type createRequest struct {
-	Name         string            `json:"name"`
-	Image        string            `json:"image"`
-	Entrypoint   []string          `json:"entrypoint"`
-	Command      []string          `json:"command"`
-	Env          map[string]string `json:"env"`
-	EnvHost      bool              `json:"env_host"`
-	UnsetEnvAll  bool              `json:"unsetenvall"`
-	HTTPProxy    bool              `json:"httpproxy"`
-	Stdin        bool              `json:"stdin"`
-	WorkDir      string            `json:"work_dir"`
-	Labels       map[string]string `json:"labels"`
-	Hostname     string            `json:"hostname"`
-	Remove       bool              `json:"remove"`
-	StopSignal   int               `json:"stop_signal"`
-	StopTimeout  int               `json:"stop_timeout"`
-	Systemd      string            `json:"systemd"`
-	Log          logConfig         `json:"log_configuration"`
-	Healthcheck  healthConfig      `json:"healthconfig"`
-	OCIRuntime   string            `json:"oci_runtime,omitempty"`
-	Privileged   bool              `json:"privileged"`
-	User         string            `json:"user"`
-	CapDrop      []string          `json:"cap_drop"`
-	NoNewPrivs   bool              `json:"no_new_privileges"`
-	SeccompPath  string            `json:"seccomp_profile_path"`
-	Mask         []string          `json:"mask"`
-	ProcOptions  []string          `json:"procfs_opts"`
-	ReadOnlyRoot bool              `json:"read_only_filesystem"`
-	RWTmpfs      bool              `json:"read_write_tmpfs"` // Podman 4.6 and later; older ones have it in the client
-	ImageVolumes string            `json:"image_volume_mode"`
-	Mounts       []mount           `json:"mounts"`
-	ShmSize      int64             `json:"shm_size"`
-	NoHostsFile  bool              `json:"use_image_hosts"`
-	NoResolvConf bool              `json:"use_image_resolve_conf"`
-	UserNS       namespace         `json:"userns"`
-	IDMappings   idMappings        `json:"idmappings"`
-	PIDNS        namespace         `json:"pidns"`
-	IPCNS        namespace         `json:"ipcns"`
-	UTSNS        namespace         `json:"utsns"`
-	CgroupNS     namespace         `json:"cgroupns"`
-	NetNS        namespace         `json:"netns"`
-	CgroupsMode  string            `json:"cgroups_mode"`
-	Resources    resources         `json:"resource_limits"`
-	Rlimits      []rlimit          `json:"r_limits"`
+	Name          string            `json:"name"`
+	Image         string            `json:"image"`
+	Entrypoint    []string          `json:"entrypoint"`
+	Command       []string          `json:"command"`
+	Env           map[string]string `json:"env"`
+	EnvHost       bool              `json:"env_host"`
+	UnsetEnvAll   bool              `json:"unsetenvall"`
+	HTTPProxy     bool              `json:"httpproxy"`
+	Stdin         bool              `json:"stdin"`
+	WorkDir       string            `json:"work_dir"`
+	Labels        map[string]string `json:"labels"`
+	Hostname      string            `json:"hostname"`
+	Remove        bool              `json:"remove"`
+	StopSignal    int               `json:"stop_signal"`
+	StopTimeout   int               `json:"stop_timeout"`
+	Systemd       string            `json:"systemd"`
+	Log           logConfig         `json:"log_configuration"`
+	Healthcheck   healthConfig      `json:"healthconfig"`
+	OCIRuntime    string            `json:"oci_runtime,omitempty"`
+	Privileged    bool              `json:"privileged"`
+	User          string            `json:"user"`
+	CapDrop       []string          `json:"cap_drop"`
+	NoNewPrivs    bool              `json:"no_new_privileges"`
+	SeccompPath   string            `json:"seccomp_profile_path"`
+	SeccompPolicy string            `json:"seccomp_policy,omitempty"`
+	Mask          []string          `json:"mask"`
+	ProcOptions   []string          `json:"procfs_opts"`
+	ReadOnlyRoot  bool              `json:"read_only_filesystem"`
+	RWTmpfs       bool              `json:"read_write_tmpfs"` // Podman 4.6 and later; older ones have it in the client
+	ImageVolumes  string            `json:"image_volume_mode"`
+	Mounts        []mount           `json:"mounts"`
+	ShmSize       int64             `json:"shm_size"`
+	NoHostsFile   bool              `json:"use_image_hosts"`
+	NoResolvConf  bool              `json:"use_image_resolve_conf"`
+	UserNS        namespace         `json:"userns"`
+	IDMappings    idMappings        `json:"idmappings"`
+	PIDNS         namespace         `json:"pidns"`
+	IPCNS         namespace         `json:"ipcns"`
+	UTSNS         namespace         `json:"utsns"`
+	CgroupNS      namespace         `json:"cgroupns"`
+	NetNS         namespace         `json:"netns"`
+	CgroupsMode   string            `json:"cgroups_mode"`
+	Resources     resources         `json:"resource_limits"`
+	Rlimits       []rlimit          `json:"r_limits"`
 }
 
 type (
@@ -166,7 +168,7 @@ func (c *client) newCreateRequest(p container.Placement) createRequest {
 		User:         id + ":" + id,
 		CapDrop:      []string{"all"},
 		NoNewPrivs:   true,
-		SeccompPath:  p.Dir.Seccomp,
+		SeccompPath:  seccompPath(p.Dir),
 		Mask:         maskedPaths,
 		ProcOptions:  []string{"nosuid", "nodev", "noexec", "hidepid=2"},
 		ReadOnlyRoot: true,
@@ -186,6 +188,14 @@ func (c *client) newCreateRequest(p container.Placement) createRequest {
 		Resources:    c.newResources(p.Spec),
 		Rlimits:      newRlimits(p.Rlimits),
 	}
+}
+
+// seccompPath is where the profile is, or "" on another machine.
+func seccompPath(dir *local.SandboxDir) string {
+	if dir == nil {
+		return ""
+	}
+	return dir.Seccomp
 }
 
 // newResources asks for every limit, but for one that cannot be had where that

@@ -100,7 +100,7 @@ func (s *service) await(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := probe(ctx, s.uri); err == nil {
+		if _, err := probe(ctx, strings.TrimPrefix(s.uri, "unix://")); err == nil {
 			return nil
 		}
 		select {

@@ -23,6 +23,7 @@ const (
 	removeTimeout  = 15 * time.Second
 	killTimeout    = 5 * time.Second
 	stderrTimeout  = 200 * time.Millisecond
+	endTimeout     = 2 * time.Second
 	killedCode     = 128 + 9
 )
 

@@ -92,7 +92,7 @@ func (s *sandbox) converse(ctx context.Context, spec runtime.Spec) (err error) {
 		if errors.Is(err, io.EOF) { // the engine may tell the program's end a little later
 			select {
 			case <-s.ended:
-			case <-time.After(stderrTimeout):
+			case <-time.After(endTimeout):
 			}
 		}
 		return err
