@@ -74,6 +74,9 @@ func (e *Engine) Check(ctx context.Context, image string) error {
 	if _, err := e.runsc(op); err != nil {
 		return err
 	}
+	if _, err := e.ensureHome(); err != nil {
+		return failures.Wrap(op, err)
+	}
 	if image = e.image(image); image == "" {
 		_, err := findPython(ctx, e.opts.Python)
 		return err

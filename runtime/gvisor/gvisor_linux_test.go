@@ -113,7 +113,7 @@ func start(t *testing.T, e *Engine, spec runtime.Spec) *runtimetest.Peer {
 // allowed are the only paths that may be seen where the host's Python is the
 // root file system, besides what is in /proc and /dev, which gVisor makes up.
 var allowed = []string{
-	"/bin/sh", "/bin/true", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd",
+	"/bin/", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd",
 	"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/bin/python3", "/usr/local/bin/python", "/usr/local/bin/python3", "/usr/local/lib/",
 	"/usr/share/zoneinfo/", "/usr/share/terminfo/",
 }
@@ -252,6 +252,29 @@ func publicHelper(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestSignalsToInit holds that PID 1 lives on whatever its children send it.
+func TestSignalsToInit(t *testing.T) {
+	p := start(t, open(t, Options{}), spec())
+	const code = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+pid = os.fork()
+if pid == 0:
+    calls = []
+    for signal in (9, 19, 15, 11):
+        calls += [(62, 1, signal), (62, (1 << 32) + 1, signal), (200, 1, signal), (234, 1, 1, signal), (62, -1, signal)]
+    calls.append((434, 1, 0))
+    for nr, *args in calls:
+        libc.syscall(nr, *(ctypes.c_long(a) for a in args))
+    os._exit(0)
+os.waitpid(pid, 0)
+result = "alive"
+`
+	if got := p.Eval(t, code); got != "alive" {
+		t.Errorf("got %v", got)
+	}
 }
 
 // TestMemoryIsLimited holds that the limit is the host's, on the whole sandbox.

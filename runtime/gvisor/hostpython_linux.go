@@ -171,7 +171,10 @@ func probePython(ctx context.Context, executable string) (python, error) {
 	return p, nil
 }
 
-func within(path, dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") }
+// within reports whether path is below one of the directories.
+func within(path string, dirs ...string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") })
+}
 
 // key changes when the interpreter does: an update of the library comes with one of it.
 func (p python) key() (string, error) {
@@ -202,9 +205,9 @@ func relocate(prefix string) (relocation, error) {
 	return relocation{from: prefix, to: guestPrefix + strings.Repeat("/.", pad/2) + strings.Repeat("/", pad%2)}, nil
 }
 
-// path is where a file below from is in the sandbox.
+// path is where a file is in the sandbox.
 func (r relocation) path(name string) string {
-	if r.from == r.to {
+	if r.from == r.to || !within(name+"/", r.from) {
 		return name
 	}
 	return guestPrefix + strings.TrimPrefix(name, r.from)
@@ -338,32 +341,56 @@ func (h *hostFiles) copyAs(from, to string) error {
 	return h.file(to, mode, info.ModTime(), bytes.NewReader(h.move.content(data)))
 }
 
-// programs copies the few programs that Python expects there to be.
+// programs are those that scripts expect there to be.
+var programs = strings.Fields(`sh true false cat ls cp mv rm mkdir rmdir ln touch head tail sort uniq wc tr cut paste tee seq
+	grep sed awk find xargs diff cmp env date sleep basename dirname printf expr test od md5sum sha256sum stat du tar gzip`)
+
+// programs copies programs. One that is another's by a link stays so.
 func (h *hostFiles) programs() error {
-	for _, program := range []struct {
-		name string
-		must bool
-	}{{"sh", true}, {"true", false}} {
-		file, err := exec.LookPath("/bin/" + program.name)
-		if err != nil {
-			if program.must {
+	copied := map[string]string{}
+	for _, program := range programs {
+		file := h.program(program)
+		if file == "" && program == "sh" {
+			return errors.New("the host has no /bin/sh")
+		}
+		if file == "" {
+			continue
+		}
+		to := "/bin/" + program
+		if first, there := copied[file]; there {
+			if err := h.symlink(first, to); err != nil {
 				return err
 			}
 			continue
 		}
-		if file, err = filepath.EvalSymlinks(file); err != nil {
-			return err
-		}
-		if err := h.copy(file, "/bin/"+program.name); err != nil {
+		copied[file] = to
+		if err := h.copy(file, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// data copies what is the same everywhere: time zones, and descriptions of the
-// most common terminals.
+// program returns the file of a program of the system's.
+func (h *hostFiles) program(name string) string {
+	for _, dir := range []string{"/bin", "/usr/bin"} {
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err == nil && isELF(file) && within(filepath.Dir(file)+"/", "/bin", "/usr/bin", "/usr/sbin", "/sbin") {
+			return file
+		}
+	}
+	return ""
+}
+
+// data copies what is the same everywhere: the locale C.UTF-8, time zones, and
+// descriptions of the most common terminals.
 func (h *hostFiles) data() error {
+	const locale = "/usr/lib/locale/C.utf8"
+	if _, err := os.Stat(locale); err == nil { // newer C libraries need no files for it
+		if err := h.tree(locale); err != nil {
+			return err
+		}
+	}
 	const zones = "/usr/share/zoneinfo"
 	err := filepath.WalkDir(zones, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -135,7 +135,7 @@ func (h *hostFiles) copyLibraries(found []library) error {
 }
 
 func systemDir(dir string) bool {
-	return slices.ContainsFunc([]string{"/lib", "/lib64", "/usr/lib", "/usr/lib64"}, func(top string) bool { return dir == top || within(dir, top) })
+	return within(dir+"/", "/lib", "/lib64", "/usr/lib", "/usr/lib64")
 }
 
 // copyLibrary copies a library into dir under the name it was found by.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -41,7 +42,7 @@ type sandbox struct {
 	process   *process
 	sentry    *local.Process
 
-	stdio             net.Conn // over which mux carries the streams; nil with fd
+	stdio             *pipes // over which mux carries the streams; nil with fd
 	mux               *mux.Mux
 	control, callback net.Conn
 
@@ -173,9 +174,8 @@ func randomUID() (uint32, error) {
 
 // launch starts runsc with its ends of the streams, and takes ours.
 func (s *sandbox) launch(ctx context.Context, runsc string) error {
-	pairs := 2
 	if s.transport == runtime.TransportStdio {
-		pairs = 1
+		return s.launchStdio(ctx, runsc)
 	}
 	var ours []net.Conn
 	var theirs []*os.File
@@ -184,22 +184,44 @@ func (s *sandbox) launch(ctx context.Context, runsc string) error {
 			f.Close()
 		}
 	}()
-	for range pairs {
+	for range 2 {
 		here, there, err := socketPair()
 		if err != nil {
 			return errors.Join(err, closeAll(ours))
 		}
 		ours, theirs = append(ours, here), append(theirs, there)
 	}
-	if s.transport == runtime.TransportStdio {
-		s.stdio = ours[0]
-		p := newProcess(runsc, s.dir, s.id, nil)
-		p.cmd.Stdin, p.cmd.Stdout = theirs[0], theirs[0]
-		return s.run(ctx, p)
-	}
 	s.control, s.callback = ours[0], ours[1]
 	return s.run(ctx, newProcess(runsc, s.dir, s.id, theirs))
 }
+
+// launchStdio is launch for one stream each way.
+func (s *sandbox) launchStdio(ctx context.Context, runsc string) error {
+	stdin, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	defer stdout.Close()
+	s.stdio = &pipes{Reader: out, Writer: in, ends: [2]*os.File{out, in}}
+	p := newProcess(runsc, s.dir, s.id, nil)
+	p.cmd.Stdin, p.cmd.Stdout = stdin, stdout
+	return s.run(ctx, p)
+}
+
+// pipes are our ends of a program's stdin and stdout.
+type pipes struct {
+	io.Reader
+	io.Writer
+	ends [2]*os.File
+}
+
+// Close closes both, and unblocks who reads or writes.
+func (p *pipes) Close() error { return errors.Join(p.ends[0].Close(), p.ends[1].Close()) }
 
 func closeAll(conns []net.Conn) error {
 	var errs []error
@@ -258,7 +280,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 
 // await reads the program's report and attests it.
 func (s *sandbox) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.ConnectTimeout, fmt.Errorf("program did not report within %v", s.spec.ConnectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.ConnectTimeout, fmt.Errorf("program did not connect: it has not reported within %v", s.spec.ConnectTimeout))
 	defer cancel()
 	if s.stdio != nil {
 		if err := s.deliver(ctx); err != nil {
@@ -286,7 +308,7 @@ func (s *sandbox) deliver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = s.stdio.SetWriteDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = s.stdio.ends[1].SetWriteDeadline(time.Unix(1, 0)) })
 	_, err = s.stdio.Write(archive)
 	if !stop() && err != nil {
 		return failures.New("wait for the program", s.withOutput(context.Cause(ctx)), "")
@@ -294,7 +316,7 @@ func (s *sandbox) deliver(ctx context.Context) error {
 	if err != nil {
 		return s.failed(ctx, err)
 	}
-	if err := s.stdio.SetWriteDeadline(time.Time{}); err != nil {
+	if err := s.stdio.ends[1].SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
 	s.mux = mux.New(s.stdio)

@@ -28,7 +28,22 @@ func parseSeccomp(profile []byte) (*specs.LinuxSeccomp, error) {
 		s := &seccomp.Syscalls[i]
 		s.Action = refusal(s.Action, s.ErrnoRet)
 	}
+	seccomp.Syscalls = append(initSignals(), seccomp.Syscalls...)
 	return &seccomp, nil
+}
+
+// initSignals protects PID 1 from its own sandbox. Linux ignores signals from
+// inside to the first process of a PID namespace, gVisor delivers them. The
+// first rule that fits counts, and only half of the register is looked at, as by
+// the call itself.
+func initSignals() []specs.LinuxSyscall {
+	eperm := uint(unix.EPERM)
+	return []specs.LinuxSyscall{{
+		Names:    []string{"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"},
+		Action:   specs.ActErrno,
+		ErrnoRet: &eperm,
+		Args:     []specs.LinuxSeccompArg{{Index: 0, Value: 1<<32 - 1, ValueTwo: 1, Op: specs.OpMaskedEqual}},
+	}}
 }
 
 func refusal(action specs.LinuxSeccompAction, errno *uint) specs.LinuxSeccompAction {

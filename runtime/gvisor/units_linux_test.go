@@ -277,8 +277,8 @@ func TestSeccompForGVisor(t *testing.T) {
 		t.Errorf("default action is %s", s.DefaultAction)
 	}
 	for name, want := range map[string]specs.LinuxSeccompAction{"clone3": specs.ActTrace, "mount": specs.ActErrno, "read": specs.ActAllow, "ptrace": specs.ActErrno} {
-		i := slices.IndexFunc(s.Syscalls, func(s specs.LinuxSyscall) bool { return slices.Contains(s.Names, name) })
-		if i < 0 || s.Syscalls[i].Action != want {
+		i := slices.IndexFunc(s.Syscalls[1:], func(s specs.LinuxSyscall) bool { return slices.Contains(s.Names, name) })
+		if i < 0 || s.Syscalls[1+i].Action != want {
 			t.Errorf("%s is not %s", name, want)
 		}
 	}
