@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
 	containertypes "github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
@@ -25,6 +26,9 @@ import (
 
 // pingTimeout bounds the first exchange with a daemon.
 const pingTimeout = 5 * time.Second
+
+// attachTimeout bounds the wait for a stream.
+const attachTimeout = 10 * time.Second
 
 // clockSlack is how wrong we may be about the daemon's clock.
 const clockSlack = 100 * time.Millisecond
@@ -255,14 +259,33 @@ func (c *client) List(ctx context.Context, label, value string) ([]container.Lis
 
 // Attach implements [container.API].
 func (c *client) Attach(ctx context.Context, id string, stdin bool) (io.ReadWriteCloser, error) {
-	stream, err := c.docker.ContainerAttach(ctx, id, containertypes.AttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
-	if err != nil {
-		return nil, mark(err)
+	type attached struct {
+		types.HijackedResponse
+		error
 	}
-	return struct {
-		io.Reader
-		io.WriteCloser
-	}{stream.Reader, stream.Conn}, nil
+	answer := make(chan attached, 1)
+	go func() { // for the library waits for the answer whatever becomes of a context
+		stream, err := c.docker.ContainerAttach(context.WithoutCancel(ctx), id,
+			containertypes.AttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
+		answer <- attached{stream, err}
+	}()
+	select {
+	case a := <-answer:
+		if a.error != nil {
+			return nil, mark(a.error)
+		}
+		return struct {
+			io.Reader
+			io.WriteCloser
+		}{a.Reader, a.Conn}, nil
+	case <-time.After(attachTimeout):
+		go func() {
+			if a := <-answer; a.error == nil {
+				a.Close()
+			}
+		}()
+		return nil, errors.New("the daemon does not answer to attach")
+	}
 }
 
 // mark makes errors about a container that is not there recognisable.

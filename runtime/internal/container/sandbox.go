@@ -22,7 +22,7 @@ const (
 	requestGrace   = 5 * time.Second
 	removeTimeout  = 15 * time.Second
 	killTimeout    = 5 * time.Second
-	stderrTimeout  = 200 * time.Millisecond
+	stderrTimeout  = time.Second
 	endTimeout     = 2 * time.Second
 	killedCode     = 128 + 9
 )

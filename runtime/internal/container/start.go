@@ -151,6 +151,15 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
+// givenUp returns err, or why ctx has ended if the patient request came to an
+// end of that.
+func givenUp(ctx, whole context.Context, err error) error {
+	if err != nil && whole.Err() != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 func (s *sandbox) create(ctx context.Context, api API, p Placement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -158,7 +167,7 @@ func (s *sandbox) create(ctx context.Context, api API, p Placement) error {
 	whole, cancel := patient(ctx)
 	defer cancel()
 	s.created = true
-	return api.Create(whole, p)
+	return givenUp(ctx, whole, api.Create(whole, p))
 }
 
 // prepare has the container made up to the point where its program would run.
@@ -170,7 +179,7 @@ func (s *sandbox) prepare(ctx context.Context, api API) error {
 	defer cancel()
 	info, err := api.Prepare(whole, s.id)
 	if err != nil {
-		return err
+		return givenUp(ctx, whole, err)
 	}
 	if err := s.attach(ctx, api); err != nil {
 		return err
@@ -223,7 +232,7 @@ func (s *sandbox) run(ctx context.Context, api API) error {
 	whole, cancel := patient(ctx)
 	defer cancel()
 	if err := api.Start(whole, s.id); err != nil || s.process != nil {
-		return err
+		return givenUp(ctx, whole, err)
 	}
 	info, err := api.Inspect(whole, s.id)
 	if err == nil && info.PID != 0 {
@@ -272,7 +281,11 @@ func (s *sandbox) await(ctx context.Context, spec runtime.Spec) error {
 		connect = s.converse
 	}
 	err := connect(ctx, spec)
-	if errors.Is(err, errStopped) || s.hasEnded() {
+	// A program may have ended because we have given up on it.
+	given := context.Cause(ctx)
+	if given != nil && !errors.Is(given, errStopped) {
+		err = given
+	} else if errors.Is(err, errStopped) || s.hasEnded() {
 		return s.exitError()
 	}
 	if err != nil {

@@ -21,6 +21,8 @@ const (
 	attachedStderr = 2
 )
 
+var errUnknownStream = errors.New("unknown stream from the engine")
+
 // A stdio is an attached program's: reading gives its stdout, while its stderr
 // goes aside. One goroutine may read.
 type stdio struct {
@@ -44,6 +46,9 @@ func (s *stdio) Read(p []byte) (int, error) {
 	n, err := s.read(p)
 	if err != nil {
 		s.end.Do(func() { close(s.ended) })
+		if !errors.Is(err, errUnknownStream) {
+			err = io.EOF // however the way to the program was lost, the program is
+		}
 	}
 	return n, err
 }
@@ -63,7 +68,7 @@ func (s *stdio) read(p []byte) (int, error) {
 				return 0, err
 			}
 		default:
-			return 0, fmt.Errorf("unknown stream %d from the engine", header[0])
+			return 0, fmt.Errorf("%w: %d", errUnknownStream, header[0])
 		}
 	}
 	n, err := s.in.Read(p[:min(len(p), int(s.left))])
@@ -77,13 +82,22 @@ func (s *sandbox) converse(ctx context.Context, spec runtime.Spec) (err error) {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { s.stdio.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), errStopped) { // what it has written is still on its way
+			select {
+			case <-s.stdio.ended:
+			case <-time.After(stderrTimeout):
+			}
+		}
+		s.stdio.Close()
+	})
 	defer func() {
 		if !stop() {
 			err = context.Cause(ctx)
 		}
 	}()
 	if _, err := s.stdio.Write(files); err != nil {
+		go io.Copy(io.Discard, s.stdio) //nolint:errcheck // for the program's last words; destroy ends it
 		return fmt.Errorf("send the program's files: %w", err)
 	}
 	s.mux = mux.New(s.stdio)
