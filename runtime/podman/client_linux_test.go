@@ -19,7 +19,7 @@ func TestRecordedExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.stop()
-	c, err := newClient(t.Context(), service.uri)
+	c, err := newClient(t.Context(), connection{URI: service.uri})
 	if err != nil {
 		t.Fatal(err)
 	}

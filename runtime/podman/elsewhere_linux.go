@@ -1,7 +1,9 @@
 package podman
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 
@@ -10,12 +12,38 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 )
 
+// probe connects to the unix socket at path once, and returns who listens. The
+// bindings try three times with pauses in between, so they are not asked before
+// this succeeds.
+func probe(ctx context.Context, path string) (*listener, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var sockErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return nil, err
+	}
+	if sockErr != nil {
+		return nil, sockErr
+	}
+	return &listener{pid: int(cred.Pid), uid: int(cred.Uid)}, nil
+}
+
 // elsewhere says why this kernel's /proc does not show the containers of the
 // service at uri, or "" if it does. A socket may be forwarded, from a virtual
 // machine or by ssh; then podman is not the one who listens, and the other
 // machine's name, memory and kernel tell it from this one. Should all of that be
 // the same, no sandbox can start: what /proc shows would not be what was asked for.
-func elsewhere(uri string, listener *unix.Ucred, info hostInfo) string {
+func elsewhere(uri string, by *listener, info hostInfo) string {
 	if scheme, _, _ := strings.Cut(uri, "://"); scheme != "unix" {
 		return "the service is reached by " + scheme
 	}
@@ -23,10 +51,10 @@ func elsewhere(uri string, listener *unix.Ucred, info hostInfo) string {
 	if err := unix.Uname(&uts); err != nil || info.Host.Kernel != unix.ByteSliceToString(uts.Release[:]) {
 		return "the service runs on another kernel"
 	}
-	if listener.Pid == 0 { // the id of a process in a parent of our PID namespace
+	if by.pid == 0 { // the id of a process in a parent of our PID namespace
 		return "the service runs outside of this container"
 	}
-	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", listener.Pid))
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", by.pid))
 	if err != nil {
 		return "the process that listens at its socket is gone"
 	}

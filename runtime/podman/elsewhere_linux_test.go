@@ -27,10 +27,10 @@ func TestElsewhere(t *testing.T) {
 		change(&info)
 		return info
 	}
-	self := &unix.Ucred{Pid: int32(os.Getpid())} // which is not called podman, as an ssh that forwards is not
+	self := &listener{pid: os.Getpid()} // which is not called podman, as an ssh that forwards is not
 	for name, test := range map[string]struct {
 		uri  string
-		peer *unix.Ucred
+		peer *listener
 		info hostInfo
 		says string
 	}{
@@ -38,7 +38,7 @@ func TestElsewhere(t *testing.T) {
 		"another kernel":          {"unix:///s", self, changed(func(i *hostInfo) { i.Host.Kernel += "x" }), "another kernel"},
 		"another machine":         {"unix:///s", self, changed(func(i *hostInfo) { i.Host.Hostname = "localhost.localdomain" }), "another machine"},
 		"the same but for memory": {"unix:///s", self, changed(func(i *hostInfo) { i.Host.MemTotal /= 2 }), "another machine"},
-		"outside":                 {"unix:///s", &unix.Ucred{}, here, "outside of this container"},
+		"outside":                 {"unix:///s", &listener{}, here, "outside of this container"},
 		"tcp":                     {"tcp://127.0.0.1:1", nil, here, "by tcp"},
 		"ssh":                     {"ssh://core@127.0.0.1:1/run/podman.sock", nil, here, "by ssh"},
 	} {
@@ -60,7 +60,7 @@ func TestMemTotal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.stop()
-	c, err := newClient(t.Context(), service.uri)
+	c, err := newClient(t.Context(), connection{URI: service.uri})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ const name = "podman"
 // Options configure an [Engine]. The zero value is useful.
 type Options struct {
 	// URI of the service, unix:///…, ssh://… or tcp://…; the environment variable
-	// CONTAINER_HOST if empty; a service of the engine's own if that is empty too.
+	// CONTAINER_HOST if empty; if that is empty too, a service of the engine's
+	// own, or where Podman needs a virtual machine its default connection.
 	URI string
 	// RuntimeDir is where the sandboxes' directories and sockets go. It is
 	// created with mode 0700, and must belong to this user alone. Keep it

@@ -34,6 +34,54 @@ type service struct {
 	done   chan struct{} // closed when the process is gone
 }
 
+// connectDefault connects to our own service, which it starts if need be, also
+// when it has ended since.
+func (d *driver) connectDefault(ctx context.Context, home func() (string, error)) (container.API, error) {
+	if d.service != nil {
+		_, err := probe(ctx, strings.TrimPrefix(d.service.uri, "unix://"))
+		if err == nil && d.client != nil && d.client.hangs(ctx) {
+			err = errors.New("it hangs")
+		}
+		if err != nil && ctx.Err() == nil {
+			d.service.stop()
+			d.log.InfoContext(ctx, "service ended", "stderr", d.service.stderr.String())
+			d.service = nil
+		}
+	}
+	if d.service == nil {
+		dir, err := home()
+		if err != nil {
+			return nil, err
+		}
+		if err := d.startService(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	return d.connectTo(ctx, connection{URI: d.service.uri})
+}
+
+// startService starts our own service.
+func (d *driver) startService(ctx context.Context, dir string) error {
+	ociRuntime := d.opts.OCIRuntime
+	if ociRuntime == "" {
+		if ociRuntime = pickOCIRuntime(); ociRuntime != "" {
+			d.log.InfoContext(ctx, "mixed control groups: not using crun", "oci_runtime", ociRuntime)
+		}
+	}
+	begin := time.Now()
+	s, err := startService(ctx, dir, ociRuntime)
+	if err != nil {
+		return err
+	}
+	if d.client != nil {
+		d.client.close()
+		d.client = nil
+	}
+	d.service = s
+	d.log.InfoContext(ctx, "service started", "pid", s.cmd.Process.Pid, "duration_ms", time.Since(begin).Milliseconds())
+	return nil
+}
+
 // startService starts a service on a socket in dir and returns once it listens.
 // ctx bounds the starting only.
 func startService(ctx context.Context, dir, ociRuntime string) (*service, error) {

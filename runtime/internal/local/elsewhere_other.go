@@ -44,6 +44,9 @@ func NewHome(string, Owner) (*Home, error) { return nil, errNotHere }
 // Remove does nothing.
 func (*Home) Remove() error { return nil }
 
+// Gone is never so.
+func (*Home) Gone() bool { return false }
+
 // NewSandboxDir fails.
 func (*Home) NewSandboxDir(string, fs.FS, []byte) (*SandboxDir, error) { return nil, errNotHere }
 

@@ -2,15 +2,11 @@ package podman
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
@@ -84,37 +80,20 @@ type driver struct {
 // also when it has ended since.
 func (d *driver) Connect(ctx context.Context, home func() (string, error)) (container.API, error) {
 	if d.opts.URI != "" {
-		return d.connectTo(ctx, d.opts.URI)
+		return d.connectTo(ctx, connection{URI: d.opts.URI})
 	}
-	if d.service != nil {
-		_, err := probe(ctx, strings.TrimPrefix(d.service.uri, "unix://"))
-		if err == nil && d.client != nil && d.client.hangs(ctx) {
-			err = errors.New("it hangs")
-		}
-		if err != nil && ctx.Err() == nil {
-			d.service.stop()
-			d.log.InfoContext(ctx, "service ended", "stderr", d.service.stderr.String())
-			d.service = nil
-		}
-	}
-	if d.service == nil {
-		dir, err := home()
-		if err != nil {
-			return nil, err
-		}
-		if err := d.startService(ctx, dir); err != nil {
-			return nil, err
-		}
-	}
-	return d.connectTo(ctx, d.service.uri)
+	return d.connectDefault(ctx, home)
 }
 
-// connectTo makes sure that somebody answers at uri.
-func (d *driver) connectTo(ctx context.Context, uri string) (container.API, error) {
-	var listener *unix.Ucred
+// A listener is the process that listens at a unix socket.
+type listener struct{ pid, uid int }
+
+// connectTo makes sure that somebody answers at the connection's other end.
+func (d *driver) connectTo(ctx context.Context, at connection) (container.API, error) {
+	var by *listener
 	var err error
-	if path, ok := strings.CutPrefix(uri, "unix://"); ok {
-		listener, err = probe(ctx, path)
+	if path, ok := strings.CutPrefix(at.URI, "unix://"); ok {
+		by, err = probe(ctx, path)
 	} else if d.client != nil {
 		if err = d.client.ping(ctx); err != nil && ctx.Err() == nil {
 			d.client.close()
@@ -122,7 +101,7 @@ func (d *driver) connectTo(ctx context.Context, uri string) (container.API, erro
 		}
 	}
 	if err == nil && d.client == nil {
-		d.client, err = d.newClient(ctx, uri, listener)
+		d.client, err = d.newClient(ctx, at, by)
 	}
 	if err == nil {
 		return d.client, nil
@@ -130,9 +109,9 @@ func (d *driver) connectTo(ctx context.Context, uri string) (container.API, erro
 	if container.IsFailure(err) {
 		return nil, err
 	}
-	uri = redacted(uri)
+	uri := redacted(at.URI)
 	hint := "start the service with `podman system service --time 0 " + uri + "`, or unset CONTAINER_HOST to have one started; podman 4.3 or later is needed"
-	if listener == nil && !strings.HasPrefix(uri, "unix://") {
+	if !strings.HasPrefix(uri, "unix://") {
 		hint = "see whether `podman --remote --url " + uri + " info` works; if it leads to a virtual machine, start that: podman machine start"
 	}
 	return nil, failures.New("connect to "+uri, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err), hint)
@@ -147,48 +126,26 @@ func redacted(uri string) string {
 }
 
 // newClient returns a client that knows what the service can do, and where it is.
-func (d *driver) newClient(ctx context.Context, uri string, listener *unix.Ucred) (*client, error) {
-	c, err := newClient(ctx, uri)
+func (d *driver) newClient(ctx context.Context, at connection, by *listener) (*client, error) {
+	c, err := newClient(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	c.ociRuntime, c.own = d.opts.OCIRuntime, d.service != nil
-	c.rootless = listener != nil && listener.Uid != 0
+	c.rootless = by != nil && by.uid != 0
 	if c.own && !c.rootless {
 		return c, nil // a service of root has all limits; of others one has to ask
 	}
 	info, err := c.info(ctx)
 	if err != nil {
 		c.close()
-		return nil, explain("connect to "+redacted(uri), "", err)
+		return nil, explain("connect to "+redacted(at.URI), "", err)
 	}
 	c.rootless, c.missing = info.Host.Security.Rootless, info.missingLimits()
 	if !c.own && d.opts.Transport != runtime.TransportSocket { // who asks for the socket knows better
-		c.elsewhere = elsewhere(uri, listener, info)
+		c.elsewhere = elsewhere(at.URI, by, info)
 	}
 	return c, nil
-}
-
-// startService starts our own service.
-func (d *driver) startService(ctx context.Context, dir string) error {
-	ociRuntime := d.opts.OCIRuntime
-	if ociRuntime == "" {
-		if ociRuntime = pickOCIRuntime(); ociRuntime != "" {
-			d.log.InfoContext(ctx, "mixed control groups: not using crun", "oci_runtime", ociRuntime)
-		}
-	}
-	begin := time.Now()
-	s, err := startService(ctx, dir, ociRuntime)
-	if err != nil {
-		return err
-	}
-	if d.client != nil {
-		d.client.close()
-		d.client = nil
-	}
-	d.service = s
-	d.log.InfoContext(ctx, "service started", "pid", s.cmd.Process.Pid, "duration_ms", time.Since(begin).Milliseconds())
-	return nil
 }
 
 // Explain implements [container.Driver].

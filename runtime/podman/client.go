@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings"
-	"golang.org/x/sys/unix"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
@@ -53,62 +51,42 @@ type client struct {
 	suspect *atomic.Bool
 }
 
-// probe connects to the unix socket at path once, and returns who listens. The
-// bindings try three times with pauses in between, so they are not asked before
-// this succeeds.
-func probe(ctx context.Context, path string) (*unix.Ucred, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	raw, err := c.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var sockErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return nil, err
-	}
-	return cred, sockErr
+// A connection is how a service is reached.
+type connection struct {
+	URI       string
+	Identity  string // file of an ssh key, if another than the usual ones
+	IsMachine bool   // whether it is a virtual machine of Podman's
+	Default   bool   // whether Podman itself uses it
 }
 
-// newClient connects to the service at uri.
-func newClient(ctx context.Context, uri string) (*client, error) {
+// newClient connects to a service.
+func newClient(ctx context.Context, at connection) (*client, error) {
 	limit := pingTimeout
-	if !strings.HasPrefix(uri, "unix://") {
+	if !strings.HasPrefix(at.URI, "unix://") {
 		limit = remoteTimeout
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer cancel()
-	type result struct {
-		context.Context
-		error
-	}
-	done := make(chan result, 1)
+	var conn *bindings.Connection
+	done := make(chan error, 1)
 	go func() { // by ssh it does not look at ctx; then it ends with the attempt to connect
-		connected, err := bindings.NewConnection(ctx, uri)
-		done <- result{connected, err}
+		connected, err := bindings.NewConnectionWithIdentity(ctx, at.URI, at.Identity, at.IsMachine)
+		if err == nil {
+			conn, err = bindings.GetClient(connected)
+		}
+		done <- err
 	}()
-	var connected result
 	select {
-	case connected = <-done:
+	case err := <-done:
+		if ctx.Err() == nil && err != nil {
+			return nil, err
+		}
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if connected.error != nil {
-		return nil, connected.error
-	}
-	conn, err := bindings.GetClient(connected.Context)
-	if err != nil {
-		return nil, err
-	}
-	return &client{conn: conn, uri: uri, suspect: new(atomic.Bool)}, nil
+	return &client{conn: conn, uri: at.URI, suspect: new(atomic.Bool)}, nil
 }
 
 // ping makes sure that the service still answers.
