@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -33,19 +35,40 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// helperDir is where make build leaves gVisor's helper.
+func helperDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "..", "bin"))
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, "mcp-bridge-runsc"))
+	}
+	if err != nil {
+		t.Fatalf("%v: run make build", err)
+	}
+	return dir
+}
+
 // TestAutoGoesOn has engines that are not there, do not work, or lack the image,
 // and takes the next one that works.
 func TestAutoGoesOn(t *testing.T) {
 	t.Parallel()
+	const noDocker = "DOCKER_HOST=unix:///nonexistent/docker.sock"
 	nothing := t.TempDir()
+	inDocker := "localhost/e2e-in-docker:" + itoa(os.Getpid())
+	if out, err := exec.Command("docker", "tag", sandboxImage, inDocker).CombinedOutput(); err != nil {
+		t.Fatalf("docker tag: %v\n%s", err, out)
+	}
+	t.Cleanup(func() { stores()[1].remove(t, inDocker) })
 	for _, test := range []struct {
-		name string
-		auto setup
-		why  string
+		name, takes string
+		auto        setup
+		why         []string
 	}{
-		{"no podman", auto("PATH="+nothing, dockerHost()), "podman: container engine unavailable: podman is not installed"},
-		{"podman that fails", auto("PATH="+failingPodman(t), dockerHost()), "podman: container engine unavailable: "},
-		{"no service", auto("CONTAINER_HOST=unix:///nonexistent/podman.sock", dockerHost()), "podman: container engine unavailable: "},
+		{"no podman", "docker", auto("PATH="+nothing, dockerHost()), []string{"podman: container engine unavailable: podman is not installed"}},
+		{"podman that fails", "docker", auto("PATH="+failingPodman(t), dockerHost()), []string{"podman: container engine unavailable: "}},
+		{"no service", "docker", auto("CONTAINER_HOST=unix:///nonexistent/podman.sock", dockerHost()), []string{"podman: container engine unavailable: "}},
+		{"no image in podman", "docker", auto("MCP_BRIDGE_IMAGE="+inDocker, dockerHost()), []string{"podman: image missing"}},
+		{"no engine", "gvisor", auto("PATH="+helperDir(t), noDocker), []string{"podman: container engine unavailable", "; docker: container engine unavailable"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,11 +76,12 @@ func TestAutoGoesOn(t *testing.T) {
 			if got.code != exitOK || got.stdout != "42\n" || strings.Count(got.stderr, "\n") != 1 {
 				t.Errorf("%+v", got)
 			}
-			contains(t, got.stderr, "mcp-bridge: engine: docker (", test.why)
+			told := append(test.why, "mcp-bridge: engine: "+test.takes+" (")
+			contains(t, got.stderr, told...)
 			c := connect(t, test.auto)
 			c.run(t, "x = 1")
 			c.wants(t, "x + 1", "2")
-			contains(t, c.stderr.String(), "mcp-bridge: engine: docker (", test.why)
+			contains(t, c.stderr.String(), told...)
 		})
 	}
 }
@@ -71,10 +95,10 @@ func TestAutoOfNone(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	contains(t, got.stderr, "mcp-bridge: error: ", "podman: container engine unavailable", "docker: container engine unavailable",
-		"mcp-bridge: hint: podman: ", "apt-get install podman", "; or docker: ")
+		"gvisor: container engine unavailable", "mcp-bridge: hint: podman: ", "apt-get install podman", "; or docker: ", "; or gvisor: ")
 	lacks(t, got.stderr, "mcp-bridge: engine: ")
 	c := connect(t, none)
 	text := c.fails(t, "print('success')")
-	contains(t, text, "podman: container engine unavailable; docker: container engine unavailable", "apt-get install podman")
+	contains(t, text, "podman: container engine unavailable; docker: container engine unavailable; gvisor: container engine unavailable", "apt-get install podman")
 	lacks(t, text, "success", "/nonexistent")
 }

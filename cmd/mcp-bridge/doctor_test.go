@@ -16,6 +16,10 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"podman", setup{}, exitOK, []string{"podman\n", "✓ kernel", "✓ clock", "✓ cell", "Python 3."}},
 		{"whatever works", auto(), exitOK, []string{"podman\n", "ran on podman"}},
+		{
+			"no engine", auto("PATH="+helperDir(t), "DOCKER_HOST=unix:///nonexistent/docker.sock"), exitOK,
+			[]string{"podman\n  ✗ ", "docker\n  ✗ ", "gvisor\n  ✓ ", "ran on gvisor"},
+		},
 		{"no podman", setup{env: []string{"PATH=" + t.TempDir()}}, exitNoEngine, []string{"✗", "not installed", "mend: ", "apt-get install podman"}},
 		{"no image", setup{args: []string{"--image", "localhost/e2e-none:1"}}, exitNoEngine, []string{"✗ cell", "image missing", "make image"}},
 		{"no limits wanted", setup{args: []string{"--allow-unlimited"}}, exitOK, []string{"! allow-unlimited"}},

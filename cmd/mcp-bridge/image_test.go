@@ -118,12 +118,21 @@ func TestImageUsage(t *testing.T) {
 			t.Errorf("%v: %+v", test.args, got)
 		}
 	}
-	nobody := setup{env: []string{"MCP_BRIDGE_RUNTIME=", "PATH=" + t.TempDir(), "DOCKER_HOST=unix:///nonexistent/docker.sock"}}
-	got := shell(t, &nobody, "image", "list")
-	if got.code != exitNoEngine {
-		t.Errorf("list without an engine: %+v", got)
+	nowhere := []string{"PATH=" + t.TempDir(), "DOCKER_HOST=unix:///nonexistent/docker.sock"}
+	for _, engine := range []string{"podman", "docker"} {
+		got := shell(t, &setup{env: append(nowhere, "MCP_BRIDGE_RUNTIME="+engine)}, "image", "list")
+		if got.code != exitNoEngine || got.stdout != "" {
+			t.Errorf("list without %s: %+v", engine, got)
+		}
+		contains(t, got.stderr, engine+": ", "apt-get install "+engine)
 	}
-	contains(t, got.stderr, "podman: ", "docker: ", "apt-get install podman")
+	all := auto(nowhere...)
+	got := shell(t, &all, "image", "list")
+	if got.code != exitOK {
+		t.Errorf("list: %+v", got)
+	}
+	contains(t, got.stdout, "gvisor", "host Python")
+	contains(t, got.stderr, "mcp-bridge: not listed: podman: ", "mcp-bridge: not listed: docker: ")
 }
 
 // A hub is a registry on loopback that has the sandbox's image.

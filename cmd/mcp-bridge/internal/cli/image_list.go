@@ -98,14 +98,17 @@ func (r *root) writeImages(images []listedImage, now time.Time) error {
 	w := tabwriter.NewWriter(r.io.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ENGINE\tIMAGE\tSIZE\tAGE\tPYTHON")
 	for _, i := range images {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Engine, oneLined(strings.Join(i.Names, ", ")), size(i.Bytes), age(now.Sub(i.Created)), cmp.Or(oneLined(i.Python), "?"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Engine, oneLined(strings.Join(i.Names, ", ")), size(i.Bytes), age(now, i.Created), cmp.Or(oneLined(i.Python), "?"))
 	}
 	return w.Flush()
 }
 
 // age writes how long ago something was, in one unit.
-func age(d time.Duration) string {
+func age(now, then time.Time) string {
+	d := now.Sub(then)
 	switch {
+	case then.Unix() <= 0: // nobody knows
+		return "?"
 	case d < time.Minute:
 		return "now"
 	case d < time.Hour:

@@ -121,8 +121,11 @@ docker  odd name                      5 B     4 d   ?
 	if got := out.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") || strings.Count(got, "\n") != 3 {
 		t.Errorf("got\n%s", got)
 	}
+	if got := age(now, time.Time{}); got != "?" {
+		t.Errorf("no age is %q", got)
+	}
 	for d, want := range map[time.Duration]string{0: "now", -time.Hour: "now", 5 * time.Minute: "5 min", 47 * time.Hour: "47 h", 480 * time.Hour: "20 d"} {
-		if got := age(d); got != want {
+		if got := age(now, now.Add(-d)); got != want {
 			t.Errorf("age(%v) = %q, want %q", d, got, want)
 		}
 	}
