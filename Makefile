@@ -19,7 +19,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 # Run, not required: as a tool of this module it would add two hundred
 # indirect requirements to go.mod.
 LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-TEST := $(GO) run ./.ci/gotest
+TEST := $(GO) run ./.ci/gotest -timeout 30m
 RUNSC := .ci/runsc
 
 export CGO_ENABLED ?= 0

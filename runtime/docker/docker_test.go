@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
-	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
 func image() string {
@@ -58,24 +57,6 @@ func cli(t testing.TB, args ...string) string {
 func containers(t testing.TB, label, value string) []string {
 	t.Helper()
 	return strings.Fields(cli(t, "ps", "--all", "--format", "{{.Names}}", "--filter", "label="+label+"="+value))
-}
-
-func TestContract(t *testing.T) {
-	runtimetest.Run(t, runtimetest.Options{
-		Open:       open,
-		Image:      image(),
-		Seccomp:    seccomp(t),
-		Containers: containers,
-		Kill:       func(t testing.TB, name string) { cli(t, "kill", name) },
-		Create: func(t testing.TB, name string, labels map[string]string) {
-			args := []string{"create", "--name", name, "--network", "none"}
-			for k, v := range labels {
-				args = append(args, "--label", k+"="+v)
-			}
-			cli(t, append(args, image(), "true")...)
-		},
-		Remove: func(t testing.TB, name string) { cli(t, "rm", "--force", name) },
-	})
 }
 
 // shortDir is t.TempDir with a path short enough for a socket.

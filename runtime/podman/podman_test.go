@@ -48,11 +48,6 @@ func open(t testing.TB, dir string) runtime.Engine {
 	return openWith(t, podman.Options{RuntimeDir: dir})
 }
 
-func openUnlimited(t testing.TB, dir string) runtime.Engine {
-	t.Helper()
-	return openWith(t, podman.Options{RuntimeDir: dir, AllowUnlimited: true})
-}
-
 func openWith(t testing.TB, opts podman.Options) runtime.Engine {
 	t.Helper()
 	t.Setenv("CONTAINER_HOST", "")
@@ -86,48 +81,9 @@ func containers(t testing.TB, label, value string) []string {
 	return strings.Fields(cli(t, "ps", "--all", "--format", "{{.Names}}", "--filter", "label="+label+"="+value))
 }
 
-func TestContract(t *testing.T) {
-	runtimetest.Run(t, contractOptions(t, open))
-}
-
-// TestRootlessContract runs the contract as an ordinary user.
-func TestRootlessContract(t *testing.T) {
-	if os.Geteuid() == 0 {
-		asUser(t)
-		return
-	}
-	engine := open(t, shortDir(t))
-	err := engine.Check(t.Context(), image())
-	engine.Close()
-	opts := contractOptions(t, open)
-	if opts.Unlimited = errors.Is(err, runtime.ErrUnsupported); opts.Unlimited {
-		t.Logf("%v (hint: %s)", err, runtime.HintOf(err))
-		opts.Open = openUnlimited
-	}
-	runtimetest.Run(t, opts)
-}
-
 // asUser runs the test as the user that .ci/provision rootless makes.
 func asUser(t *testing.T) {
 	runtimetest.RunAs(t, "mcp-bridge-test", "MCP_BRIDGE_TEST_IMAGE="+image())
-}
-
-func contractOptions(t *testing.T, open func(testing.TB, string) runtime.Engine) runtimetest.Options {
-	return runtimetest.Options{
-		Open:       open,
-		Image:      image(),
-		Seccomp:    seccomp(t),
-		Containers: containers,
-		Kill:       func(t testing.TB, name string) { cli(t, "--runtime", "runc", "kill", name) },
-		Create: func(t testing.TB, name string, labels map[string]string) {
-			args := []string{"create", "--name", name, "--network", "none"}
-			for k, v := range labels {
-				args = append(args, "--label", k+"="+v)
-			}
-			cli(t, append(args, image(), "true")...)
-		},
-		Remove: func(t testing.TB, name string) { cli(t, "rm", "--force", "--ignore", name) },
-	}
 }
 
 // victim starts two sandboxes, the second with a program that ignores

@@ -17,8 +17,8 @@ import (
 // RunAs runs the calling test once more in a process of the named user, with
 // nothing but env and what belongs to the user in its environment, and makes the
 // results of its subtests the caller's. The test must be told from the user id
-// that it is there already.
-func RunAs(t *testing.T, name string, env ...string) {
+// that it is there already. RunAs returns how many of them have passed.
+func RunAs(t *testing.T, name string, env ...string) (passed int) {
 	t.Helper()
 	account, err := user.Lookup(name)
 	if err != nil {
@@ -61,6 +61,19 @@ func RunAs(t *testing.T, name string, env ...string) {
 	if err != nil && !t.Failed() {
 		t.Errorf("as %s: %v, though no test failed", name, err)
 	}
+	return max(0, own.passed()-1)
+}
+
+// passed counts the tests that have passed, r's among them.
+func (r *result) passed() int {
+	n := 0
+	if r.verdict == "PASS" {
+		n++
+	}
+	for _, child := range r.children {
+		n += child.passed()
+	}
+	return n
 }
 
 // onlyThis is the pattern that matches the test of the name.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"sync"
@@ -19,19 +20,24 @@ import (
 
 const missingImage = "localhost/mcp-bridge-no-such-image:none"
 
+// testExitCode has the program end in ways that engines use for their own ends:
+// 125 to 127 are what command lines say when a container did not start.
 func testExitCode(t *testing.T, s *suite) {
-	p := s.start(t, s.spec())
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.Wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("wait with cancelled context: %v", err)
+	for _, code := range []int{0, 1, 7, 125, 126, 127, 255} {
+		p := s.start(t, s.spec())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := p.Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("wait with cancelled context: %v", err)
+		}
+		p.Try(fmt.Sprintf("import os; os._exit(%d)", code))
+		exit, err := p.Wait(within(t, 10*time.Second))
+		if want := (runtime.Exit{Code: code}); err != nil || exit != want {
+			t.Errorf("exit is %+v, %v, want %+v", exit, err, want)
+		}
+		requireEOF(t, p.Control())
+		requireEOF(t, p.Callback())
 	}
-	p.Try("import os; os._exit(7)")
-	exit, err := p.Wait(within(t, 10*time.Second))
-	if want := (runtime.Exit{Code: 7}); err != nil || exit != want {
-		t.Errorf("exit is %+v, %v, want %+v", exit, err, want)
-	}
-	requireEOF(t, p.Callback())
 }
 
 func testKilledFromOutside(t *testing.T, s *suite) {
@@ -85,7 +91,6 @@ func testClose(t *testing.T, s *suite) {
 
 func testBadSpec(t *testing.T, s *suite) {
 	for name, spoil := range map[string]func(*runtime.Spec){
-		"no image":      func(spec *runtime.Spec) { spec.Image = "" },
 		"no command":    func(spec *runtime.Spec) { spec.Command = nil },
 		"no seccomp":    func(spec *runtime.Spec) { spec.Seccomp = nil },
 		"bad seccomp":   func(spec *runtime.Spec) { spec.Seccomp = []byte("{") },
@@ -144,10 +149,17 @@ sys.exit(3)`}
 	if len(text) > 8<<10 || strings.ContainsAny(text, "\x1b\u202e") {
 		t.Errorf("error is not bounded and clean: %d bytes, %q…", len(text), text[:200])
 	}
+	for _, code := range []int{0, 125, 126, 127} {
+		spec.Command = []string{"python3", "-I", "-c", fmt.Sprintf("raise SystemExit(%d)", code)}
+		err := s.fail(t, spec)
+		if !errors.Is(err, runtime.ErrExited) || errors.Is(err, runtime.ErrNoProgram) || !strings.Contains(err.Error(), fmt.Sprintf("code %d", code)) {
+			t.Errorf("program that exits with %d: %v", code, err)
+		}
+	}
 }
 
 func testNeverConnects(t *testing.T, s *suite) {
-	for name, code := range map[string]string{
+	programs := map[string]string{
 		"never": "import time; time.sleep(60)",
 		"once":  "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[-1].removeprefix('socket:')); time.sleep(60)",
 		"by a child": `import os, socket, sys, time
@@ -155,7 +167,14 @@ if os.fork() == 0:
     for _ in range(2):
         s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[-1].removeprefix('socket:'))
 time.sleep(60)`,
-	} {
+	}
+	if s.transport != runtime.TransportSocket {
+		programs = map[string]string{
+			"never": "import time; time.sleep(60)",
+			"half":  "import os, time; os.write(int(__import__('sys').argv[-1][3]) if 'fd:' in __import__('sys').argv[-1] else 1, b'\\0\\0'); time.sleep(60)",
+		}
+	}
+	for name, code := range programs {
 		t.Run(name, func(t *testing.T) {
 			spec := s.spec()
 			spec.Command = []string{"python3", "-I", "-c", code}
@@ -178,9 +197,16 @@ func testCancelled(t *testing.T, s *suite) {
 	if _, err := s.engine.Start(ctx, s.spec()); !errors.Is(err, context.Canceled) {
 		t.Errorf("start with cancelled context: %v", err)
 	}
+	begin := time.Now()
+	sandbox, err := s.engine.Start(t.Context(), s.spec())
+	whole := time.Since(begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sandbox.Close()
 	started := 0
-	for delay := time.Millisecond; delay < 200*time.Millisecond; delay += 7 * time.Millisecond {
-		ctx, cancel := context.WithTimeout(t.Context(), delay)
+	for range 20 { // at any time of it
+		ctx, cancel := context.WithTimeout(t.Context(), rand.N(whole+whole/8))
 		sandbox, err := s.engine.Start(ctx, s.spec())
 		cancel()
 		switch {
@@ -188,20 +214,22 @@ func testCancelled(t *testing.T, s *suite) {
 			started++
 			sandbox.Close()
 		case !errors.Is(err, context.DeadlineExceeded):
-			t.Errorf("cancelled after %v: %v", delay, err)
+			t.Errorf("cancelled: %v", err)
 		}
 	}
 	t.Logf("%d of the starts were done before they were cancelled", started)
 }
 
-func testTenAtOnce(t *testing.T, s *suite) {
-	const n = 10
+func testFiftyAtOnce(t *testing.T, s *suite) {
+	const n = 50
 	peers := make([]*Peer, n)
+	spec := s.spec()
+	spec.ConnectTimeout = answerTimeout // the machine is busy
 	var starts sync.WaitGroup
 	begin := time.Now()
 	for i := range n {
 		starts.Go(func() {
-			sandbox, err := s.engine.Start(t.Context(), s.spec())
+			sandbox, err := s.engine.Start(t.Context(), spec)
 			if err != nil {
 				t.Errorf("start: %v", err)
 				return
@@ -211,13 +239,14 @@ func testTenAtOnce(t *testing.T, s *suite) {
 	}
 	starts.Wait()
 	t.Logf("%d sandboxes in %v", n, time.Since(begin).Round(time.Millisecond))
+	begin = time.Now()
 	var ends sync.WaitGroup
 	for i, p := range peers {
 		if p == nil {
 			continue
 		}
 		ends.Go(func() {
-			result, raised, err := p.Try(fmt.Sprintf("open('/tmp/mine', 'x').write(str(%d)); result = open('/tmp/mine').read()", i))
+			result, raised, err := p.Try(fmt.Sprintf("open('mine', 'x').write(str(%d)); result = open('mine').read()", i))
 			if result != fmt.Sprint(i) || err != nil {
 				t.Errorf("sandbox %d: %v %s %v", i, result, raised, err)
 			}
@@ -227,6 +256,7 @@ func testTenAtOnce(t *testing.T, s *suite) {
 		})
 	}
 	ends.Wait()
+	t.Logf("used and closed in %v", time.Since(begin).Round(time.Millisecond))
 }
 
 // testSweep surrounds the sandboxes of a dead owner with containers that must
@@ -285,7 +315,7 @@ func testSweep(t *testing.T, s *suite) {
 	if err != nil {
 		t.Errorf("sweep: %v", err)
 	}
-	if removed < 3 { // others may have died on this machine
+	if removed < 1 { // others may have died on this machine, and others may sweep
 		t.Errorf("sweep removed %d containers, want 3", removed)
 	}
 	live.Eval(t, "pass")
@@ -302,7 +332,7 @@ func deadPID(t *testing.T) int {
 }
 
 func testClosedEngine(t *testing.T, s *suite) {
-	engine := s.Open(t, s.dir)
+	engine := s.Open(t, s.dir, s.transport)
 	for range 2 {
 		if err := engine.Close(); err != nil {
 			t.Errorf("close: %v", err)

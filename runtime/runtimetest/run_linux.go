@@ -6,12 +6,14 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -20,34 +22,106 @@ import (
 )
 
 //go:embed program.py
-var program []byte
+var program string
 
-// Options tell [Run] about the engine. Every field is required but Unlimited.
+// Options tell [Run] about an engine. Every field is required but those said to
+// be for some engines.
 type Options struct {
-	// Open returns a new engine that keeps its files on the host below dir. The
-	// suite closes it.
-	Open func(t testing.TB, dir string) runtime.Engine
+	// Name is the engine's, and of the subtests.
+	Name string
+	// Open returns a new engine that keeps its files on the host below dir and
+	// uses the transport. The suite closes it.
+	Open func(t testing.TB, dir string, transport runtime.Transport) runtime.Engine
+	// Transports are those to run over.
+	Transports []runtime.Transport
 	// Image has Python 3.10 or later.
 	Image string
-	// Unlimited says that this engine on this machine has no limits but rlimits:
-	// it must refuse a spec that does not allow for that, and the suite's do.
-	Unlimited bool
 	// Seccomp is the profile to run under.
 	Seccomp []byte
 	// Containers returns the names of all containers, running or not, that have the label.
 	Containers func(t testing.TB, label, value string) []string
 	// Kill kills the program of the named container behind the engine's back.
 	Kill func(t testing.TB, name string)
+
+	// Unisolated is for engines that run programs as they are: the groups on
+	// isolation are left out, and nothing below is required.
+	Unisolated bool
 	// Create creates a container with the labels, running or not.
 	Create func(t testing.TB, name string, labels map[string]string)
-	// Remove removes the named container if it exists.
+	// Remove removes the named container if it exists, running or not.
 	Remove func(t testing.TB, name string)
+
+	// Unlimited says that this engine on this machine has no limits but rlimits:
+	// it must refuse a spec that does not allow for that, and the suite's do.
+	Unlimited bool
+	// NoPython is for engines with images: one without Python. "" leaves the
+	// test of it out.
+	NoPython string
+	// Through is for engines that are reached through a unix socket: it opens an
+	// engine like Open, but one that reaches its service at the socket that
+	// interpose returns for the service's own.
+	Through func(t testing.TB, dir string, transport runtime.Transport, interpose func(socket string) string) runtime.Engine
 }
 
-// Run runs the contract suite.
-func Run(t *testing.T, opts Options) {
-	s := &suite{Options: opts, dir: shortTempDir(t)}
-	s.engine = opts.Open(t, s.dir)
+// groups are the parts of the suite, in the order in which they run.
+var groups = []struct {
+	name     string
+	run      func(*testing.T, *suite)
+	isolates bool // it is about what keeps the program in
+}{
+	{"Check", testCheck, false},
+	{"Bytes", testBytes, false},
+	{"Deadlines", testDeadlines, false},
+	{"Independent", testIndependent, false},
+	{"Files", testFiles, false},
+	{"ReadOnlyFiles", testReadOnlyFiles, true},
+	{"Environment", testEnvironment, true},
+	{"SocketIsGone", testSocketIsGone, true},
+	{"Identity", testIdentity, true},
+	{"Privilege", testPrivilege, true},
+	{"Syscalls", testSyscalls, true},
+	{"Network", testNetwork, true},
+	{"ReadOnly", testReadOnly, true},
+	{"Scratch", testScratch, true},
+	{"HiddenPaths", testHiddenPaths, true},
+	{"Processes", testProcesses, true},
+	{"OpenFiles", testOpenFiles, true},
+	{"Memory", testMemory, true},
+	{"MemoryError", testMemoryError, true},
+	{"CPU", testCPU, true},
+	{"Unlimited", testUnlimited, true},
+	{"Workload", testWorkload, true},
+	{"ExitCode", testExitCode, false},
+	{"KilledFromOutside", testKilledFromOutside, false},
+	{"RemovedFromOutside", testRemovedFromOutside, true},
+	{"Close", testClose, false},
+	{"BadSpec", testBadSpec, false},
+	{"MissingImage", testMissingImage, false},
+	{"MissingPython", testMissingPython, true},
+	{"MissingProgram", testMissingProgram, false},
+	{"ExitsAtOnce", testExitsAtOnce, false},
+	{"NeverConnects", testNeverConnects, false},
+	{"Cancelled", testCancelled, false},
+	{"CancelledRequests", testCancelledRequests, true},
+	{"ServiceGone", testServiceGone, true},
+	{"FiftyAtOnce", testFiftyAtOnce, false},
+	{"Sweep", testSweep, true},
+	{"ClosedEngine", testClosedEngine, false},
+}
+
+// Run runs the contract suite over every transport, and returns how many of its
+// groups have passed.
+func Run(t *testing.T, opts Options) int {
+	passed := 0
+	for _, transport := range opts.Transports {
+		t.Run(string(transport), func(t *testing.T) { passed += runOver(t, opts, transport) })
+	}
+	return passed
+}
+
+func runOver(t *testing.T, opts Options, transport runtime.Transport) (passed int) {
+	s := &suite{Options: opts, transport: transport, dir: shortTempDir(t)}
+	s.engine = opts.Open(t, s.dir, transport)
 	t.Cleanup(func() {
 		if err := s.engine.Close(); err != nil {
 			t.Errorf("close engine: %v", err)
@@ -60,61 +134,43 @@ func Run(t *testing.T, opts Options) {
 	if err := s.engine.Check(t.Context(), s.Image); err != nil {
 		t.Fatalf("check: %v (hint: %s)", err, runtime.HintOf(err))
 	}
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *suite)
-	}{
-		{"Check", testCheck},
-		{"Streams", testStreams},
-		{"Files", testFiles},
-		{"Environment", testEnvironment},
-		{"SocketIsGone", testSocketIsGone},
-		{"Identity", testIdentity},
-		{"Privilege", testPrivilege},
-		{"Syscalls", testSyscalls},
-		{"Network", testNetwork},
-		{"ReadOnly", testReadOnly},
-		{"Scratch", testScratch},
-		{"HiddenPaths", testHiddenPaths},
-		{"Processes", testProcesses},
-		{"OpenFiles", testOpenFiles},
-		{"Memory", testMemory},
-		{"CPU", testCPU},
-		{"Unlimited", testUnlimited},
-		{"Workload", testWorkload},
-		{"ExitCode", testExitCode},
-		{"KilledFromOutside", testKilledFromOutside},
-		{"Close", testClose},
-		{"BadSpec", testBadSpec},
-		{"MissingImage", testMissingImage},
-		{"MissingProgram", testMissingProgram},
-		{"ExitsAtOnce", testExitsAtOnce},
-		{"NeverConnects", testNeverConnects},
-		{"Cancelled", testCancelled},
-		{"TenAtOnce", testTenAtOnce},
-		{"Sweep", testSweep},
-		{"ClosedEngine", testClosedEngine},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	var times strings.Builder
+	for _, group := range groups {
+		if group.isolates && s.Unisolated {
+			continue
+		}
+		begin := time.Now()
+		ran := false // a -run may leave it out
+		ok := t.Run(group.name, func(t *testing.T) {
+			ran = true
 			before := hostFiles(t, s.dir)
 			t.Cleanup(func() { s.requireNothingLeft(t, before) }) // the last of the test's clean-ups
-			test.run(t, s)
+			group.run(t, s)
 		})
+		if ran {
+			fmt.Fprintf(&times, " %s %.1f", group.name, time.Since(begin).Seconds())
+		}
+		if ok && ran {
+			passed++
+		}
 	}
+	t.Logf("seconds:%s", times.String())
+	return passed
 }
 
 type suite struct {
 	Options
-	engine runtime.Engine
-	dir    string
+	transport runtime.Transport
+	engine    runtime.Engine
+	dir       string
 }
 
 // Spec is a spec whose program is the suite's.
 func Spec(image string, seccomp []byte, args ...string) runtime.Spec {
 	return runtime.Spec{
 		Image:   image,
-		Command: append([]string{"python3", "-I", "-B", runtime.FilesDir + "/program.py"}, args...),
-		Files:   fstest.MapFS{"program.py": {Data: program}, "a/b.txt": {Data: []byte("nested")}},
+		Command: append([]string{"python3", "-I", "-B", "-c", program, runtime.FilesDir}, args...),
+		Files:   fstest.MapFS{"a/b.txt": {Data: []byte("nested")}},
 		Seccomp: seccomp,
 	}
 }
