@@ -89,7 +89,7 @@ func asUser(t *testing.T) {
 // victim starts two sandboxes, the second with a program that ignores
 // end-of-file, tells their names, and waits to be killed.
 func victim(dir string) {
-	engine, err := podman.New(podman.Options{RuntimeDir: dir})
+	engine, err := podman.New(podman.Options{RuntimeDir: dir, Transport: runtime.Transport(os.Getenv("MCPB_TEST_TRANSPORT"))})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -112,9 +112,15 @@ func victim(dir string) {
 }
 
 func TestKilledOwner(t *testing.T) {
+	for _, transport := range []runtime.Transport{runtime.TransportSocket, runtime.TransportStdio} {
+		t.Run(string(transport), func(t *testing.T) { testKilledOwner(t, transport) })
+	}
+}
+
+func testKilledOwner(t *testing.T, transport runtime.Transport) {
 	dir := shortDir(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "MCPB_TEST_VICTIM="+dir, "CONTAINER_HOST=")
+	cmd.Env = append(os.Environ(), "MCPB_TEST_VICTIM="+dir, "MCPB_TEST_TRANSPORT="+string(transport), "CONTAINER_HOST=")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
