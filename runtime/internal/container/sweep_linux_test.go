@@ -21,7 +21,9 @@ func (s *shared) Connect(context.Context, func() (string, error)) (API, error) {
 func (*shared) Explain(_, _ string, err error) error                           { return err }
 func (*shared) Close()                                                         {}
 func (s *shared) Host() Host                                                   { return Host{Remote: s.remote} }
-func (s *shared) List(context.Context, string, string) ([]Listed, error)       { return s.listed, nil }
+
+func (s *shared) List(context.Context, string, string) ([]Listed, error) { return s.listed, nil }
+
 func (s *shared) Remove(_ context.Context, id string) error {
 	s.removed = append(s.removed, id)
 	return nil
