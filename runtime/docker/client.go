@@ -46,10 +46,11 @@ const (
 // A client makes API calls on one daemon. It is safe for concurrent use.
 type client struct {
 	docker       *dockerclient.Client
-	mapped       bool          // whether the daemon gives containers a user namespace
-	architecture string        // the daemon's, in the kernel's words
-	ahead        time.Duration // of our clock is the daemon's
-	elsewhere    string        // why the daemon's processes are not to be seen here; "" if they are
+	mapped       bool                 // whether the daemon gives containers a user namespace
+	architecture string               // the daemon's, in the kernel's words
+	missing      []runtime.Difference // limits that the daemon cannot put in force
+	ahead        time.Duration        // of our clock is the daemon's
+	elsewhere    string               // why the daemon's processes are not to be seen here; "" if they are
 }
 
 // newClient connects to the daemon at host.
@@ -64,7 +65,7 @@ func newClient(ctx context.Context, host string) (*client, error) {
 	if _, err = docker.Ping(ctx); err == nil {
 		var info system.Info
 		if info, err = docker.Info(ctx); err == nil {
-			c.mapped, c.architecture = mapsUsers(info), info.Architecture
+			c.mapped, c.architecture, c.missing = mapsUsers(info), info.Architecture, missingLimits(info)
 			if theirs, err := time.Parse(time.RFC3339Nano, info.SystemTime); err == nil {
 				c.ahead = time.Until(theirs)
 			}
@@ -92,6 +93,7 @@ func mapsUsers(info system.Info) bool {
 func (c *client) Host() container.Host {
 	host := container.Host{
 		Remote:   c.elsewhere != "",
+		Missing:  c.missing,
 		FirstUID: firstUID, LastUID: lastUID,
 		Expectation: runtime.Expectation{
 			EngineEnv:     []string{"HOSTNAME=" + container.Hostname},

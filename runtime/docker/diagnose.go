@@ -29,7 +29,7 @@ func (e *Engine) Diagnose(ctx context.Context, image string) []runtime.Finding {
 	if err != nil {
 		return []runtime.Finding{{Name: "daemon", Level: runtime.LevelFail, Detail: container.Sanitize(err.Error()), Fix: "docker info"}}
 	}
-	d := diagnosis{client: c, info: info}
+	d := diagnosis{client: c, info: info, allowUnlimited: e.allowUnlimited}
 	d.daemon(host)
 	d.access()
 	d.transport()
@@ -42,9 +42,10 @@ func (e *Engine) Diagnose(ctx context.Context, image string) []runtime.Finding {
 
 // A diagnosis collects findings.
 type diagnosis struct {
-	client *client
-	info   system.Info
-	found  []runtime.Finding
+	client         *client
+	info           system.Info
+	found          []runtime.Finding
+	allowUnlimited bool
 }
 
 func (d *diagnosis) add(name string, level runtime.Level, detail, fix string) {
@@ -82,14 +83,16 @@ func (d *diagnosis) transport() {
 func (d *diagnosis) limits() {
 	version := "cgroup v" + strings.TrimPrefix(d.info.CgroupVersion, "v")
 	var without []string
-	for _, m := range missing(d.info) {
-		if limit, ok := strings.CutSuffix(m.Fact, " limit"); ok {
-			without = append(without, limit)
-		}
+	for _, m := range missingLimits(d.info) {
+		without = append(without, strings.TrimSuffix(m.Fact, " limit"))
+	}
+	level := runtime.LevelFail
+	if d.allowUnlimited {
+		level = runtime.LevelWarn
 	}
 	switch {
 	case len(without) > 0:
-		d.add("cgroup limits", runtime.LevelFail, version+": no limit of "+strings.Join(without, ", "),
+		d.add("cgroup limits", level, version+": no limit of "+strings.Join(without, ", "),
 			"use cgroup v2 with cpu, memory and pids delegated to the daemon's user, or start with --allow-unlimited")
 	case !d.info.SwapLimit:
 		d.add("cgroup limits", runtime.LevelWarn, version+": memory, process and cpu; without swap accounting, so sandboxes start only while there is no swap",

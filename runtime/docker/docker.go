@@ -32,6 +32,9 @@ type Options struct {
 	// socket where the daemon is on this kernel and stdio where it is not, or
 	// one of these two.
 	Transport runtime.Transport
+	// AllowUnlimited says that specs will have [runtime.Spec.AllowUnlimited], so
+	// that Check does not mind limits that the daemon cannot put in force.
+	AllowUnlimited bool
 	// Logger gets lifecycle events; nil discards them.
 	Logger *slog.Logger
 }

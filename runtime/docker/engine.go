@@ -18,7 +18,8 @@ var _ runtime.Engine = (*Engine)(nil)
 // An Engine starts sandboxes on Docker. It is safe for concurrent use.
 type Engine struct {
 	*container.Engine
-	host func() string // where the daemon is
+	host           func() string // where the daemon is
+	allowUnlimited bool
 }
 
 // New returns an engine. It connects to nothing yet: the first sandbox, Check
@@ -37,7 +38,7 @@ func New(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Engine: shared, host: opts.host}, nil
+	return &Engine{Engine: shared, host: opts.host, allowUnlimited: opts.AllowUnlimited}, nil
 }
 
 // Check implements [runtime.Engine].
@@ -53,8 +54,11 @@ func (e *Engine) Check(ctx context.Context, image string) error {
 	if err != nil {
 		return explain(op, image, err)
 	}
-	if missing := missing(info); len(missing) > 0 {
+	if missing := missingLimits(info); len(missing) > 0 && !e.allowUnlimited {
 		return e.Refuse(missing...)
+	}
+	if !slices.ContainsFunc(info.SecurityOptions, isSeccomp) {
+		return e.Refuse(runtime.Difference{Fact: "seccomp", Got: "off in docker", Want: "on"})
 	}
 	if _, err := inspectImage(ctx, c.docker, image); err != nil {
 		return explain(op, image, err)
@@ -62,15 +66,15 @@ func (e *Engine) Check(ctx context.Context, image string) error {
 	return nil
 }
 
-// missing returns what the daemon says that it cannot enforce.
-func missing(info system.Info) []runtime.Difference {
+// missingLimits are those that the daemon says it cannot put in force.
+func missingLimits(info system.Info) []runtime.Difference {
 	var found []runtime.Difference
-	for fact, there := range map[string]bool{
-		"memory limit": info.MemoryLimit, "process limit": info.PidsLimit, "cpu limit": info.CPUCfsQuota,
-		"seccomp": slices.ContainsFunc(info.SecurityOptions, isSeccomp),
-	} {
-		if !there {
-			found = append(found, runtime.Difference{Fact: fact, Got: "not supported by the daemon", Want: "in force"})
+	for _, limit := range []struct {
+		fact  string
+		there bool
+	}{{"memory limit", info.MemoryLimit}, {"process limit", info.PidsLimit}, {"cpu limit", info.CPUCfsQuota}} {
+		if !limit.there {
+			found = append(found, runtime.Difference{Fact: limit.fact, Got: "not supported by the daemon", Want: "in force"})
 		}
 	}
 	return found

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -145,6 +146,49 @@ func TestWeakenedSandbox(t *testing.T) {
 	}
 }
 
+// TestUnlimited uses a daemon that can put no limits in force, as a rootless one
+// on cgroup v1, and takes them out of requests.
+func TestUnlimited(t *testing.T) {
+	drop := func(b map[string]any) {
+		for _, limit := range []string{"Memory", "MemorySwap", "NanoCpus", "PidsLimit"} {
+			b["HostConfig"].(map[string]any)[limit] = 0
+		}
+	}
+	admit := func(info map[string]any) {
+		info["MemoryLimit"], info["PidsLimit"], info["CpuCfsQuota"] = false, false, false
+	}
+	for _, allow := range []bool{false, true} {
+		t.Run(strconv.FormatBool(allow), func(t *testing.T) {
+			dir := shortDir(t)
+			engine, err := docker.New(docker.Options{Host: interposeBoth(t, dir+"/api", drop, admit), RuntimeDir: dir + "/rt", AllowUnlimited: allow})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer engine.Close()
+			spec := runtimetest.Spec(image(), seccomp(t))
+			spec.AllowUnlimited = allow
+			checkErr := engine.Check(t.Context(), image())
+			sandbox, startErr := engine.Start(t.Context(), spec)
+			if startErr == nil {
+				defer sandbox.Close()
+			}
+			for _, err := range []error{checkErr, startErr} {
+				refused := errors.Is(err, runtime.ErrUnsupported) && strings.Contains(err.Error(), "memory limit") && runtime.HintOf(err) != ""
+				if allow && err != nil || !allow && !refused {
+					t.Errorf("error %v (hint %q)", err, runtime.HintOf(err))
+				}
+			}
+			if !allow || startErr != nil {
+				return
+			}
+			const code = "import resource; result = resource.getrlimit(resource.RLIMIT_DATA)[1] > 0"
+			if got := runtimetest.NewPeer(sandbox).Eval(t, code); got != true {
+				t.Errorf("data is limited: %v", got)
+			}
+		})
+	}
+}
+
 // hostPath is the socket of the daemon that the tests use.
 func hostPath(t testing.TB) string {
 	t.Helper()
@@ -163,11 +207,31 @@ func hostPath(t testing.TB) string {
 // new containers changed by change.
 func interpose(t *testing.T, socket string, change func(map[string]any)) (host string) {
 	t.Helper()
+	return interposeBoth(t, socket, change, nil)
+}
+
+// interposeBoth also has the daemon's answers about itself changed by inform.
+func interposeBoth(t *testing.T, socket string, change, inform func(map[string]any)) (host string) {
+	t.Helper()
 	real := hostPath(t)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "d"})
 	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", real)
 	}}
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if inform == nil || !strings.HasSuffix(r.Request.URL.Path, "/info") {
+			return nil
+		}
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			return err
+		}
+		inform(body)
+		data, err := json.Marshal(body)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+		r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+		return err
+	}
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	l, err := net.Listen("unix", socket)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 func engines() []namedEngine {
 	return []namedEngine{
 		{"podman", func(o engineOptions) (runtime.Engine, error) {
-			return podman.New(podman.Options{DefaultImage: defaultImage, Transport: o.transport, Logger: o.log})
+			return podman.New(podman.Options{DefaultImage: defaultImage, Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
 		{"docker", func(o engineOptions) (runtime.Engine, error) {
-			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, Logger: o.log})
+			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
 		{"gvisor", func(o engineOptions) (runtime.Engine, error) {
 			return gvisor.New(gvisor.Options{Transport: o.transport, Logger: o.log})
@@ -35,12 +35,13 @@ type namedEngine struct {
 
 // engineOptions are what the settings say to whatever engine it will be.
 type engineOptions struct {
-	transport runtime.Transport
-	log       *slog.Logger
+	transport      runtime.Transport
+	allowUnlimited bool
+	log            *slog.Logger
 }
 
 func (r *root) engineOptions(log *slog.Logger) engineOptions {
-	return engineOptions{transport: runtime.Transport(r.settings.transport), log: log}
+	return engineOptions{transport: runtime.Transport(r.settings.transport), allowUnlimited: r.settings.allowUnlimited, log: log}
 }
 
 func engineNames() []string {
