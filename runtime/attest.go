@@ -214,7 +214,7 @@ func (a *attestation) namespaces(got Facts) {
 		switch {
 		case id == "" || host == "":
 			a.differ(kind+" namespace", "unknown", "private")
-		case id == host && !(kind == "user" && a.SharedUserNS):
+		case id == host && (kind != "user" || !a.SharedUserNS):
 			a.differ(kind+" namespace", "the host's", "private")
 		}
 	}
