@@ -32,8 +32,7 @@ func TestAttacks(t *testing.T) {
 			outside := openOutposts(t)
 			s := special(t)
 			s.env = []string{"E2E_HOST_SECRET=" + hostCanary, "HTTP_PROXY=http://u:" + hostCanary + "@127.0.0.1:1"}
-			s.on(t, engine)
-			c := connect(t, s)
+			c := connectOn(t, engine, &s)
 			a := newAttacker(t, c, outside, []string{s.dir})
 
 			outcomes := a.runAll(t, attackSubjects)

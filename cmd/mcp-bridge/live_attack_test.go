@@ -18,7 +18,7 @@ var liveSubjects = []string{"channel", "cells", "exhaustion"}
 
 const (
 	liveAtOnce  = 4
-	liveTimeout = 2.5 // seconds; attacks that need more say so
+	liveTimeout = 1.5 // seconds; attacks that need more say so
 	// backWithin is how soon a session is of use again after an attack.
 	backWithin = 15 * time.Second
 	// most that a reply may be: what models are shown is shortened.
@@ -42,8 +42,7 @@ func TestLiveAttacks(t *testing.T) {
 			disabled := s.servers["disabled"]
 			disabled.Disabled = true
 			s.servers["disabled"] = disabled
-			s.on(t, engine)
-			c := connect(t, s)
+			c := connectOn(t, engine, &s)
 			other := watchBystander(t, c)
 			memory := residentMiB(t, c.cmd.Process.Pid)
 

@@ -40,7 +40,7 @@ class Raw:
 
     def answer(self):
         """The next answer. Raises Denied if there is none."""
-        until = time.monotonic() + 1.5
+        until = time.monotonic() + 1
         while True:
             if len(self.received) >= 4:
                 size = struct.unpack(">I", self.received[:4])[0]
@@ -54,7 +54,7 @@ class Raw:
             except TimeoutError:
                 raise Denied("no answer") from None
             if not data:
-                time.sleep(1.5)  # and the sandbox is ended
+                time.sleep(1)  # and the sandbox is ended
                 raise Denied("the connection is closed")
             self.received += data
 

@@ -9,6 +9,7 @@ import socket
 import stat
 import struct
 import subprocess
+import sys
 import tempfile
 
 from harness import (
@@ -689,9 +690,9 @@ def hard_link_out():
 @attack()
 def link_to_a_program():
     """A magic link: linkat of an open descriptor."""
-    fd = os.open("/usr/bin/env", os.O_RDONLY)
-    os.link(f"/proc/self/fd/{fd}", "/usr/bin/attack-env", follow_symlinks=True)
-    os.unlink("/usr/bin/attack-env")
+    fd = os.open(PROGRAM, os.O_RDONLY)
+    os.link(f"/proc/self/fd/{fd}", "/usr/bin/attack-link", follow_symlinks=True)
+    os.unlink("/usr/bin/attack-link")
     return "linked"
 
 
@@ -731,14 +732,14 @@ def gift_pages():
 @attack()
 def page_cache_of_others():
     """Which pages of a shared file are in memory tells what others run."""
-    fd = os.open("/usr/bin/env", os.O_RDONLY)
+    fd = os.open(PROGRAM, os.O_RDONLY)
     return reach("cachestat", fd, struct.pack("QQ", 0, 4096), ctypes.create_string_buffer(40), 0)
 
 
 @attack()
 def page_cache_by_mincore():
     """The same by the older call."""
-    with open("/usr/bin/env", "rb") as f:
+    with open(PROGRAM, "rb") as f:
         mapped = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
         libc.mmap.restype = ctypes.c_void_p
         address = libc.mmap(None, ctypes.c_size_t(4096), 1, 1, f.fileno(), ctypes.c_long(0))
@@ -807,12 +808,16 @@ def attributes_by_the_new_call():
 # Running what was written.
 
 
+# A small program where there is one; gVisor shows nothing of the host's but Python.
+PROGRAM = next(p for p in ("/usr/bin/true", os.path.realpath(sys.executable)) if os.path.exists(p))
+
+
 def program_in(at):
     path = os.path.join(at, f"program-{os.getpid()}")
-    shutil.copy("/usr/bin/true", path)
+    shutil.copy(PROGRAM, path)
     os.chmod(path, 0o755)
     try:
-        done = subprocess.run([path])
+        done = subprocess.run([path, "-c", ""])
         return f"{path} ran: {done.returncode}"
     finally:
         os.unlink(path)
@@ -846,9 +851,9 @@ def run_from_mqueue_or_dev():
 def run_by_the_linker():
     """The dynamic linker as the program, and the program as its file."""
     path = f"/tmp/linked-{os.getpid()}"
-    shutil.copy("/usr/bin/true", path)
+    shutil.copy(PROGRAM, path)
     linker = "/lib64/ld-linux-x86-64.so.2"
-    done = subprocess.run([linker, path], capture_output=True)
+    done = subprocess.run([linker, path, "-c", ""], capture_output=True)
     os.unlink(path)
     if done.returncode:
         raise Denied(done.stderr.decode().strip()[-80:])
@@ -885,7 +890,7 @@ def libraries():
 def setuid_copy():
     """A setuid copy of a program, run by another user, would be of its owner."""
     path = f"/tmp/setuid-{os.getpid()}"
-    shutil.copy("/usr/bin/true", path)
+    shutil.copy(PROGRAM, path)
     os.chmod(path, 0o4755)
     flags = os.statvfs("/tmp").f_flag
     os.unlink(path)
@@ -898,18 +903,18 @@ def setuid_copy():
 def unnamed_program():
     """A program in a file without a name, on a tmpfs."""
     fd = os.open("/tmp", os.O_TMPFILE | os.O_RDWR, 0o700)
-    with open("/usr/bin/true", "rb") as f:
+    with open(PROGRAM, "rb") as f:
         os.write(fd, f.read())
     again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
     os.close(fd)
-    done = subprocess.run([f"/proc/self/fd/{again}"], pass_fds=(again,))
+    done = subprocess.run([f"/proc/self/fd/{again}", "-c", ""], pass_fds=(again,))
     return f"it ran: {done.returncode}"
 
 
 @attack()
 def execveat():
     """Run an open file by the call that needs no path."""
-    fd = os.open("/usr/bin/true", os.O_RDONLY)
+    fd = os.open(PROGRAM, os.O_RDONLY)
     return reach("execveat", fd, b"", 1, None, 0x1000, past=("EFAULT", "EINVAL"))  # 1 is no address
 
 
@@ -918,11 +923,11 @@ def program_in_memory():
     """A program in a memfd. This runs everywhere: noexec is no promise, and a cell may
     compute what it likes. It gains nothing by it: the filter and the namespaces stay."""
     fd = os.memfd_create("program", 0)
-    with open("/usr/bin/true", "rb") as f:
+    with open(PROGRAM, "rb") as f:
         os.write(fd, f.read())
     again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
     os.close(fd)
-    done = subprocess.run([f"/proc/self/fd/{again}"], pass_fds=(again,))
+    done = subprocess.run([f"/proc/self/fd/{again}", "-c", ""], pass_fds=(again,))
     return f"it ran: {done.returncode}"
 
 

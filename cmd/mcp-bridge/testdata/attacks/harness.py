@@ -71,6 +71,9 @@ def judge(each):
         try:
             os.setsid()
             os.close(read)
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, 1)  # what programs print is nothing to the point
+            os.dup2(null, 2)
             os.write(write, outcome(each.function).encode(errors="replace")[:300])
         finally:
             os._exit(0)
@@ -116,6 +119,8 @@ def outcome(function):
         return "denied: " + errno.errorcode.get(e.errno, repr(e))
     except (KeyboardInterrupt, MemoryError):
         raise
+    except RuntimeError as e:
+        return f"{'denied' if 'new thread' in str(e) else 'broken'}: {e}"
     except BaseException as e:
         return f"broken: {type(e).__name__}: {e}"
 

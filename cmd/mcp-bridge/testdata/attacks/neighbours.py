@@ -17,6 +17,7 @@ from harness import BRIDGE, CONTEXT, Denied, attack, first_open, reach
 
 CANARY = "canary-" + "of-the-neighbour"
 ABSTRACT = "\0mcp-bridge-attack-neighbour"
+COMMAND = [sys.executable, "-c", "import time; time.sleep(300)"]
 kept = []
 
 
@@ -41,7 +42,7 @@ def settle():
     kept.extend((stream, datagram, path, os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)))
     locked = open("/tmp/neighbour", "r+")
     fcntl.lockf(locked, fcntl.LOCK_EX)
-    process = subprocess.Popen(["sleep", "300"], env={"CANARY": CANARY, "PATH": os.environ["PATH"]})
+    process = subprocess.Popen(COMMAND, env={"CANARY": CANARY})
     kept.extend((locked, process))
     return process.pid
 
@@ -89,7 +90,7 @@ def command_lines():
     """Its command line."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if open(f"/proc/{pid}/cmdline", "rb").read() == b"sleep\x00300\0":
+            if b"import time; time.sleep(300)" in open(f"/proc/{pid}/cmdline", "rb").read():
                 return f"process {pid}"
         except OSError:
             pass

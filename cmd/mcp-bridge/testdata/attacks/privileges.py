@@ -640,6 +640,8 @@ def threads_work():
 
 def programs_work():
     """Programs, pipes and signals."""
-    p = subprocess.Popen(["sleep", "10"])
+    import sys
+
+    p = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(10)"])
     p.send_signal(signal.SIGTERM)
-    return p.wait(), subprocess.run("echo $((6 * 7)) | cat", shell=True, capture_output=True, text=True).stdout.strip()
+    return p.wait(), subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout.strip()

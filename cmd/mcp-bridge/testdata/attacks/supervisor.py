@@ -7,10 +7,7 @@ Python process that it shares with the REPL is in cells.py.
 import ctypes
 import os
 import resource
-import signal
 import struct
-import threading
-import time
 
 from harness import BRIDGE, Denied, attack, child, first_open, prctl, reach, readable, writable
 
@@ -55,12 +52,22 @@ def writes(name, what):
 writes("mem", "Its memory.")
 writes("task/1/mem", "Its memory by way of its thread.")
 writes("oom_score_adj", "That it dies first.")
-writes("comm", "Its name.")
 writes("clear_refs", "The record of its pages.")
 writes("coredump_filter", "What a core has in it.")
 writes("uid_map", "Its users.")
 writes("setgroups", "Its groups.")
 writes("autogroup", "How it is scheduled.")
+
+
+@attack()
+def write_name():
+    """Its name."""
+    name = open("/proc/1/comm").read()
+    with open("/proc/1/comm", "w") as f:
+        f.write("attacked")
+    if open("/proc/1/comm").read() == name:
+        raise Denied("it keeps its name")
+    return "changed"
 
 
 @attack()
@@ -206,46 +213,6 @@ def change_group():
 def share_core():
     """Share a core's threads with it."""
     return prctl(62, 2, 1, 0)
-
-
-# Signals. The kernel drops those from inside to a PID 1 that does not want them:
-# kill() itself succeeds, so look what becomes of it.
-
-
-def survives(send):
-    send()
-    time.sleep(0.02)
-    os.kill(1, 0)
-    raise Denied("it does not care")
-
-
-def signalled(name, send, what):
-    @attack(control=BRIDGE, name=name)
-    def signals():
-        survives(send)
-
-    signals.__doc__ = what
-
-
-signalled("signal_kill", lambda: os.kill(1, signal.SIGKILL), "SIGKILL.")
-signalled("signal_stop", lambda: os.kill(1, signal.SIGSTOP), "SIGSTOP.")
-signalled("signal_all", lambda: [os.kill(1, n) for n in range(1, 65) if n not in (32, 33)], "All others.")
-signalled("signal_child", lambda: [os.kill(1, signal.SIGCHLD) for _ in range(10000)], "Ten thousand deaths of children.")
-signalled("signal_thread", lambda: reach("tgkill", 1, 1, 9), "To its thread.")
-signalled("signal_queue", lambda: reach("rt_sigqueueinfo", 1, 10, struct.pack("3i", 10, 0, -1).ljust(128, b"\0")), "By queue, with a forged sender.")
-signalled("signal_pidfd", lambda: reach("pidfd_send_signal", os.pidfd_open(1), 9, None, 0), "By pidfd.")
-
-
-@attack(control=BRIDGE)
-def orphans():
-    """A hundred children that it has to reap."""
-    for _ in range(100):
-        if os.fork() == 0:
-            if os.fork() == 0:
-                os._exit(0)
-            os._exit(0)
-        os.wait()
-    survives(lambda: None)
 
 
 @attack(control=BRIDGE)
