@@ -33,8 +33,18 @@ func stores() []storeTest {
 	}
 }
 
+// pullers are the engines that get images: gVisor, too, into a cache of the test's.
+func pullers(t *testing.T) []storeTest {
+	t.Helper()
+	gvisor := []string{"MCP_BRIDGE_RUNTIME=gvisor", "PATH=" + helperDir(t) + ":" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + t.TempDir()}
+	return append(stores(), storeTest{"gvisor", gvisor, nil})
+}
+
 func (s storeTest) remove(t *testing.T, image string) {
 	t.Helper()
+	if s.rm == nil {
+		return // the cache goes with the test
+	}
 	cmd := exec.Command(s.rm[0], append(s.rm[1:], image)...)
 	if out, err := cmd.CombinedOutput(); err != nil && !strings.Contains(strings.ToLower(string(out)), "no such image") && !strings.Contains(string(out), "image not known") {
 		t.Errorf("%v: %v\n%s", cmd.Args, err, out)
@@ -175,7 +185,7 @@ func newHub(t *testing.T, name string) *hub {
 // TestPullCommand gets an image by name.
 func TestPullCommand(t *testing.T) {
 	t.Parallel()
-	for _, engine := range stores() {
+	for _, engine := range pullers(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHub(t, "pull-"+engine.name)
@@ -196,7 +206,7 @@ func TestPullCommand(t *testing.T) {
 // TestPullTimesOut has a registry that does not send.
 func TestPullTimesOut(t *testing.T) {
 	t.Parallel()
-	for _, engine := range stores() {
+	for _, engine := range pullers(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHub(t, "slow-"+engine.name)
@@ -220,7 +230,7 @@ func TestPullTimesOut(t *testing.T) {
 // own timeout does not count meanwhile.
 func TestPullOnFirstUse(t *testing.T) {
 	t.Parallel()
-	for _, engine := range stores() {
+	for _, engine := range pullers(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHub(t, "first-"+engine.name)
