@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -93,17 +94,9 @@ func ociRuntime() string {
 	return "crun"
 }
 
-// runscRun is `runsc run` of the host's Python, with the flags that every start
-// of a rootless gVisor without a network needs.
+// runscRun is gVisor's own command line with the host's Python: `do` is a `run`
+// that makes the bundle itself.
 func runscRun(b *testing.B) *exec.Cmd {
-	runsc := cmp.Or(os.Getenv("MCP_BRIDGE_TEST_RUNSC"), "runsc")
-	return exec.CommandContext(b.Context(), runsc, "--network=none", "--ignore-cgroups", "--rootless="+rootless(),
-		"do", "--quiet", "--force-overlay=false", "python3", "-c", "pass")
-}
-
-func rootless() string {
-	if os.Geteuid() == 0 {
-		return "false"
-	}
-	return "true"
+	runsc := filepath.Join(filepath.Dir(mustBinary(b)), "mcp-bridge-runsc")
+	return exec.CommandContext(b.Context(), runsc, "--network=none", "--ignore-cgroups", "do", "--quiet", "python3", "-c", "pass")
 }
