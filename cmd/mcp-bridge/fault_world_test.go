@@ -2,12 +2,15 @@ package main_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,9 +40,12 @@ func newWorld(t *testing.T, args ...string) *world {
 // newRoot returns an empty directory with a short path: sockets are below it.
 func newRoot(t *testing.T) string {
 	t.Helper()
-	root, err := os.MkdirTemp("", "mbf")
-	if err != nil {
-		t.Fatal(err)
+	root := ""
+	for err := os.ErrExist; errors.Is(err, os.ErrExist); {
+		root = filepath.Join(os.TempDir(), strings.ToLower(rand.Text()[:3]))
+		if err = os.Mkdir(root, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	return root
@@ -156,7 +162,9 @@ func (w *world) start(session, code string) (ended <-chan reply) {
 // occupy makes a session's sandbox and has a cell run in it that does not end.
 func (w *world) occupy(t *testing.T, session, code string) (ended <-chan reply) {
 	t.Helper()
-	w.call(t, inSession(session, "import time"))
+	if r := w.call(t, inSession(session, "import time")); r.isError {
+		t.Fatalf("no sandbox: %s", r.text)
+	}
 	ended = w.start(session, code)
 	time.Sleep(50 * time.Millisecond) // the cell is sent in far less
 	return ended
@@ -184,7 +192,7 @@ func (c *client) recovers(t *testing.T, session string) {
 // lacksPaths checks that no path of the host is told to the model.
 func lacksPaths(t *testing.T, text string) {
 	t.Helper()
-	lacks(t, text, "/run/", "/tmp/", "/var/", "XDG_", "mbf")
+	lacks(t, text, "/run/", "/tmp/", "/var/", "XDG_")
 }
 
 // isGone checks that sandboxes end soon by themselves, when their bridge has.
@@ -232,4 +240,34 @@ func (w *world) isSwept(t *testing.T) {
 	eventually(t, patience, "its containers are swept", func() bool { return len(containersOf(t, w.self.pid)) == 0 })
 	eventually(t, patience, "its directories are swept", func() bool { return len(w.homes()) == 0 })
 	next.leavesNothing(t)
+}
+
+// newWorldOn starts a bridge on another engine than the tests' usual one.
+func newWorldOn(t *testing.T, engine string) *world {
+	t.Helper()
+	s := special(t, "--warm=0")
+	s.env = append(s.env, "MCP_BRIDGE_RUNTIME="+engine, dockerHost())
+	return newWorldIn(t, newRoot(t), s)
+}
+
+// helper is the bridge's descendant whose command line has every word.
+func (w *world) helper(t *testing.T, words ...string) process {
+	t.Helper()
+	var seen []string
+next:
+	for _, p := range descendants(w.self.pid) {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+		args := strings.Split(string(data), "\x00")
+		seen = append(seen, strings.Join(args, " "))
+		for _, word := range words {
+			if !slices.Contains(args, word) {
+				continue next
+			}
+		}
+		if p.alive() {
+			return p
+		}
+	}
+	t.Fatalf("no process with %v below the bridge, only\n%s", words, strings.Join(seen, "\n"))
+	return process{}
 }
