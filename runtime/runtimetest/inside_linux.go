@@ -86,6 +86,11 @@ func testSocketIsGone(t *testing.T, s *suite) {
 	if got := p.text(t, "result = attempt(connect)"); got != "ENOENT" {
 		t.Errorf("third connection: %s, want ENOENT", got)
 	}
+	// The kernel tells a socket's path to both its ends, and ours lies in a
+	// directory of the host.
+	if got := p.text(t, `result = open("/proc/net/unix").read()`); strings.Contains(got, s.dir) || !strings.Contains(got, "/s\n") {
+		t.Errorf("the sandbox sees these sockets:\n%s", got)
+	}
 }
 
 func testIdentity(t *testing.T, s *suite) {

@@ -7,38 +7,53 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxSocketPath is the room for a path in sockaddr_un, without the final NUL.
-const maxSocketPath = 107
-
 // A Listener waits for a sandbox's two connections.
 type Listener struct {
 	unix *net.UnixListener
 	path string
+	once func() error
 }
 
 // Listen creates the socket named name in d.Socket, which the sandbox may connect to.
+//
+// The kernel tells the path it was bound by to whoever connects (/proc/net/unix),
+// and has no room for more than 107 bytes: so the directory is named by a
+// descriptor.
 func (d *SandboxDir) Listen(name string) (*Listener, error) {
-	path := filepath.Join(d.Socket, name)
-	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("path of the socket has %d bytes, at most %d are possible: choose a shorter runtime directory", len(path), maxSocketPath)
+	dir, err := unix.Open(d.Socket, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", d.Socket, err)
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	defer unix.Close(dir)
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // who may connect is decided by the directories above it and by AcceptPair
+	socket.SetUnlinkOnClose(false) // by a name that soon means nothing
+	l := &Listener{unix: socket, path: filepath.Join(d.Socket, name)}
+	l.once = sync.OnceValue(l.close)
+	if err := os.Chmod(l.path, 0o666); err != nil { //nolint:gosec // who may connect is decided by the directories above it and by AcceptPair
 		return nil, errors.Join(err, l.Close())
 	}
-	return &Listener{unix: l, path: path}, nil
+	return l, nil
 }
 
-// Close closes the socket and removes it from its directory.
-func (l *Listener) Close() error { return l.unix.Close() }
+// Close closes the socket and removes it from its directory. It is idempotent.
+func (l *Listener) Close() error { return l.once() }
+
+func (l *Listener) close() error {
+	err := os.Remove(l.path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(l.unix.Close(), err)
+}
 
 // A Peer is the process at the other end of a connection, as the kernel
 // recorded it when the connection was made.
