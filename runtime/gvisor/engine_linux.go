@@ -28,6 +28,7 @@ type Engine struct {
 	closed bool
 
 	making sync.Mutex // one root file system at a time
+	host   hostPython // the last that was used; guarded by making
 }
 
 // New returns an engine. It starts nothing yet.
@@ -133,6 +134,9 @@ func (e *Engine) rootfs(ctx context.Context, image string) (string, error) {
 	if image != "" {
 		return e.imageRootfs(ctx, image)
 	}
+	if rootfs, ok := e.unchangedPython(); ok {
+		return rootfs, nil
+	}
 	p, err := findPython(ctx, e.opts.Python)
 	if err != nil {
 		return "", err
@@ -141,7 +145,26 @@ func (e *Engine) rootfs(ctx context.Context, image string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	e.host = hostPython{python: p, key: key}
 	return e.store.make(ctx, key, note{Names: []string{"host " + p.String()}}, func(b *builder) error { return buildPython(ctx, b, p) })
+}
+
+// hostPython is a Python of the host that a root file system was made of.
+type hostPython struct {
+	python python
+	key    string
+}
+
+// unchangedPython returns the root file system of the last start, if it still
+// is that of the host's Python: looking for one takes longer than the rest.
+func (e *Engine) unchangedPython() (rootfs string, ok bool) {
+	if e.host.key == "" {
+		return "", false
+	}
+	if key, err := e.host.python.key(); err != nil || key != e.host.key {
+		return "", false
+	}
+	return e.store.lookup(e.host.key)
 }
 
 // Sweep implements [runtime.Engine]. The processes of a dead owner have died
