@@ -38,6 +38,9 @@ var contracts = map[string]func(*testing.T) int{
 	"docker": func(t *testing.T) int {
 		return runtimetest.Run(t, dockerOptions(t))
 	},
+	"gvisor": func(t *testing.T) int {
+		return runtimetest.Run(t, gvisorOptions(t))
+	},
 }
 
 // TestContract runs the contract on every engine that MCP_BRIDGE_TEST_RUNTIMES

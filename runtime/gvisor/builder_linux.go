@@ -209,7 +209,7 @@ func (b *builder) finish() error {
 	if err := b.w.Close(); err != nil {
 		return err
 	}
-	return b.out.Sync()
+	return errors.Join(makePlain(b.out), b.out.Sync())
 }
 
 // writeFiles makes the image of a spec's files.

@@ -254,6 +254,19 @@ func publicHelper(t *testing.T) string {
 	return path
 }
 
+// TestSmallFilesCanBeMapped holds what programs do with files of less than a page.
+func TestSmallFilesCanBeMapped(t *testing.T) {
+	p := start(t, open(t, Options{}), spec())
+	const code = `
+import mmap
+with open("/etc/passwd", "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
+    result = m[:5].decode() + str(len(m) == len(f.read()))
+`
+	if got := p.Eval(t, code); got != "root:True" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestSignalsToInit holds that PID 1 lives on whatever its children send it.
 func TestSignalsToInit(t *testing.T) {
 	p := start(t, open(t, Options{}), spec())

@@ -21,7 +21,7 @@ import (
 )
 
 // layoutVersion is part of every key: images of another layout are not used.
-const layoutVersion = "4"
+const layoutVersion = "5"
 
 // A store keeps root file systems, each an EROFS image and a note of what is in
 // it. Several processes may use it at once: an image appears when it is

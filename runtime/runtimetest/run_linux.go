@@ -57,6 +57,13 @@ type Options struct {
 	// NoPython is for engines with images: one without Python. "" leaves the
 	// test of it out.
 	NoPython string
+	// Instead is for engines with a kernel of their own: by the row's name, what
+	// that one answers where Linux answers something else, and nothing is the
+	// worse for it.
+	Instead map[string]string
+	// CPUTime is for engines in whose sandboxes the time that is used cannot be
+	// told from the time that passes. It returns what the named sandbox has used.
+	CPUTime func(t testing.TB, name string) time.Duration
 	// Through is for engines that are reached through a unix socket: it opens an
 	// engine like Open, but one that reaches its service at the socket that
 	// interpose returns for the service's own.
@@ -173,6 +180,14 @@ func Spec(image string, seccomp []byte, args ...string) runtime.Spec {
 		Files:   fstest.MapFS{"a/b.txt": {Data: []byte("nested")}},
 		Seccomp: seccomp,
 	}
+}
+
+// want is what the row's call should give on this engine.
+func (s *suite) want(row, everywhere string) string {
+	if other, ok := s.Instead[row]; ok {
+		return other
+	}
+	return everywhere
 }
 
 func (s *suite) spec() runtime.Spec {

@@ -179,6 +179,20 @@ func enter(g Cgroup) error {
 	return nil
 }
 
+// Exists reports whether anything of the group is there.
+func (g *OwnCgroup) Exists() bool {
+	return slices.ContainsFunc(g.dirs(), func(dir string) bool { _, err := os.Lstat(dir); return err == nil })
+}
+
+// Chown gives the group to a user, who may then remove it.
+func (g *OwnCgroup) Chown(uid int) error {
+	var errs []error
+	for _, dir := range g.dirs() {
+		errs = append(errs, os.Chown(dir, uid, -1))
+	}
+	return errors.Join(errs...)
+}
+
 // Remove kills what is in the group and removes it.
 func (g *OwnCgroup) Remove(ctx context.Context) error {
 	return removeCgroups(ctx, g.dirs())
@@ -233,8 +247,9 @@ func SweepCgroups(ctx context.Context, self Owner) (int, error) {
 			continue
 		}
 		for _, e := range entries {
-			if owner, ok := ownerOfCgroup(e.Name(), self); ok && e.IsDir() && self.Outlived(owner) {
-				orphans[e.Name()] = append(orphans[e.Name()], filepath.Join(dir, e.Name()))
+			path := filepath.Join(dir, e.Name())
+			if owner, ok := ownerOfCgroup(e.Name(), self); ok && self.Outlived(owner) && belongsTo(path, self.UID) {
+				orphans[e.Name()] = append(orphans[e.Name()], path)
 			}
 		}
 	}
@@ -250,6 +265,12 @@ func SweepCgroups(ctx context.Context, self Owner) (int, error) {
 		errs = append(errs, err)
 	}
 	return removed, errors.Join(errs...)
+}
+
+func belongsTo(dir string, uid int) bool {
+	var st unix.Stat_t
+	err := unix.Lstat(dir, &st)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == uid
 }
 
 func ownerOfCgroup(name string, self Owner) (Owner, bool) {
