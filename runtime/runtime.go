@@ -164,6 +164,21 @@ type Limits struct {
 // MilliCPUs is CPUs in thousandths, which is as finely as engines can tell.
 func (l Limits) MilliCPUs() int64 { return int64(math.Round(l.CPUs * 1000)) }
 
+// CPUQuota is a limit in thousandths of a processor as control groups take it:
+// so many microseconds in every period of so many.
+//
+// The period is short. A sandbox that spins on several processors has its
+// quota used up early in each, holding all of them until then, and that long
+// everybody else waits, the host and its own supervisor among them.
+func CPUQuota(milliCPUs int64) (quota, period int64) {
+	const least = 1000 // the kernel takes no smaller quota
+	period = 10_000
+	if milliCPUs*period/1000 < least {
+		period = 100_000
+	}
+	return milliCPUs * period / 1000, period
+}
+
 // Rlimits are the resource limits of every process in the sandbox, soft and
 // hard alike, by their short names. An engine may set lower ones where it lacks
 // the right to these.

@@ -55,8 +55,8 @@ func recordLimits(c containertypes.InspectResponse) runtime.CgroupLimits {
 	if h.PidsLimit != nil && *h.PidsLimit > 0 {
 		l.PIDs = *h.PidsLimit
 	}
-	if h.NanoCPUs > 0 {
-		l.MilliCPUs = h.NanoCPUs / 1_000_000
+	if h.CPUQuota > 0 && h.CPUPeriod > 0 {
+		l.MilliCPUs = h.CPUQuota * 1000 / h.CPUPeriod
 	}
 	return l
 }

@@ -45,6 +45,7 @@ type createRequest struct {
 // the kernel's words.
 func newCreateRequest(p container.Placement, image imageFacts, architecture string) (createRequest, error) {
 	l := p.Spec.Limits
+	quota, period := runtime.CPUQuota(l.MilliCPUs())
 	profile, err := seccompProfile(p.Spec.Seccomp, architecture)
 	if err != nil {
 		return createRequest{}, err
@@ -93,7 +94,8 @@ func newCreateRequest(p container.Placement, image imageFacts, architecture stri
 			Resources: containertypes.Resources{
 				Memory:     l.MemoryBytes,
 				MemorySwap: l.MemoryBytes, // memory and swap together
-				NanoCPUs:   l.MilliCPUs() * 1_000_000,
+				CPUQuota:   quota,
+				CPUPeriod:  period,
 				PidsLimit:  &l.PIDs,
 				Ulimits:    newUlimits(p.Rlimits),
 			},

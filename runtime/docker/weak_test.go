@@ -89,7 +89,7 @@ func TestWeakenedSandbox(t *testing.T) {
 		"more memory":        {all(host("Memory", 1<<30), host("MemorySwap", 1<<30)), "memory limit is 1073741824"},
 		"swap":               {all(host("Memory", 1<<28), host("MemorySwap", 1<<29)), "swap limit is 268435456"},
 		"no process limit":   {host("PidsLimit", -1), "process limit is unlimited"},
-		"no cpu limit":       {host("NanoCpus", 0), "cpu limit is unlimited"},
+		"no cpu limit":       {host("CpuQuota", 0), "cpu limit is unlimited"},
 		"rlimits":            {host("Ulimits", []body{{"Name": "nofile", "Soft": 4096, "Hard": 4096}, {"Name": "nproc", "Soft": 9, "Hard": 9}}), "rlimit nofile is 4096"},
 		"core files":         {host("Ulimits", []body{{"Name": "nofile", "Soft": 64, "Hard": 64}, {"Name": "nproc", "Soft": 9, "Hard": 9}}), "rlimit core is"},
 		"shared memory":      {tmpfs("/dev/shm", "rw,noexec,nosuid,nodev,size=1g"), "mount /dev/shm"},
@@ -150,7 +150,7 @@ func TestWeakenedSandbox(t *testing.T) {
 // on cgroup v1, and takes them out of requests.
 func TestUnlimited(t *testing.T) {
 	drop := func(b map[string]any) {
-		for _, limit := range []string{"Memory", "MemorySwap", "NanoCpus", "PidsLimit"} {
+		for _, limit := range []string{"Memory", "MemorySwap", "CpuQuota", "CpuPeriod", "PidsLimit"} {
 			b["HostConfig"].(map[string]any)[limit] = 0
 		}
 	}

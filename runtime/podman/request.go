@@ -210,7 +210,8 @@ func (c *client) newResources(spec runtime.Spec) resources {
 		r.Memory = &memoryLimit{Limit: l.MemoryBytes, Swap: l.MemoryBytes}
 	}
 	if !without("cpu limit") {
-		r.CPU = &cpuLimit{Quota: l.MilliCPUs() * 100, Period: 100_000}
+		quota, period := runtime.CPUQuota(l.MilliCPUs())
+		r.CPU = &cpuLimit{Quota: quota, Period: period}
 	}
 	if !without("process limit") {
 		r.PIDs = &pidsLimit{Limit: l.PIDs}

@@ -35,8 +35,6 @@ type OwnCgroup struct {
 // the name of the owner's [Home], a dash and the sandbox's id.
 const ownCgroupPrefix = "mcpb-"
 
-const cpuPeriod = 100_000 // µs, the kernel's default
-
 // NewOwnCgroup makes a control group for the sandbox id, with its limits.
 func (h *Home) NewOwnCgroup(ctx context.Context, id string, limits runtime.CgroupLimits) (*OwnCgroup, error) {
 	home, err := CgroupOf(os.Getpid())
@@ -108,21 +106,22 @@ type setting struct {
 }
 
 func (g *OwnCgroup) settings(l runtime.CgroupLimits) []setting {
-	memory, quota := g.memory.dir(), l.MilliCPUs*cpuPeriod/1000
+	memory := g.memory.dir()
+	quota, period := runtime.CPUQuota(l.MilliCPUs)
 	if g.v2 {
 		return []setting{
 			{memory, "memory.max", decimal(l.MemoryBytes), false},
 			{memory, "memory.swap.max", decimal(l.SwapBytes), true}, // not there without swap
 			{memory, "memory.oom.group", "1", true},
 			{memory, "pids.max", decimal(l.PIDs), false},
-			{memory, "cpu.max", decimal(quota) + " " + decimal(cpuPeriod), false},
+			{memory, "cpu.max", decimal(quota) + " " + decimal(period), false},
 		}
 	}
 	return []setting{
 		{memory, "memory.limit_in_bytes", decimal(l.MemoryBytes), false},
 		{memory, "memory.memsw.limit_in_bytes", decimal(l.MemoryBytes + l.SwapBytes), true}, // not there without swap accounting
 		{g.pids.dir(), "pids.max", decimal(l.PIDs), false},
-		{g.cpu.dir(), "cpu.cfs_period_us", decimal(cpuPeriod), false},
+		{g.cpu.dir(), "cpu.cfs_period_us", decimal(period), false},
 		{g.cpu.dir(), "cpu.cfs_quota_us", decimal(quota), false},
 	}
 }
