@@ -140,7 +140,12 @@ func runscProcesses(t testing.TB, match func(runscProcess) bool) []int {
 		}
 		stat, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
 		_, rest, _ := strings.Cut(string(stat), ") ")
-		p := runscProcess{id: args[len(args)-1], kernel: args[0] == "runsc-sandbox"}
+		p := runscProcess{kernel: args[0] == "runsc-sandbox"}
+		for _, arg := range args {
+			if bundle, ok := strings.CutPrefix(arg, "--bundle="); ok {
+				p.id = filepath.Base(bundle)
+			}
+		}
 		if fields := strings.Fields(rest); len(fields) > 1 {
 			p.parent, _ = strconv.Atoi(fields[1])
 		}

@@ -78,13 +78,19 @@ func open(t testing.TB, opts Options) *Engine {
 }
 
 // privateDir is a directory that nobody else can enter, with a short name.
+// privateDir is a directory with as long a path as an ordinary user's.
 func privateDir(t testing.TB) string {
 	t.Helper()
+	const longest = len("/run/user/4294967294/mcp-bridge")
 	dir, err := os.MkdirTemp("", "mcpb")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir = filepath.Join(dir, strings.Repeat("d", max(1, longest-len(dir)-1)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -239,8 +245,12 @@ const ordinaryUser = "mcp-bridge-test"
 // publicHelper is a runsc that everybody may run.
 func publicHelper(t *testing.T) string {
 	t.Helper()
-	dir := privateDir(t)
-	if err := os.Chmod(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp("", "mcpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // for another user to read
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, helperName)

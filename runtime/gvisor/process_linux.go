@@ -54,15 +54,19 @@ func flags(state string) []string {
 	}
 }
 
+// containerID is what runsc calls a sandbox: one letter, for each has a state
+// directory to itself, and the path of a socket in that has room for 107 bytes.
+const containerID = "s"
+
 // newProcess prepares runsc for the bundle in dir.
-func newProcess(runsc, dir, id string, passed []*os.File) *process {
+func newProcess(runsc, dir string, passed []*os.File) *process {
 	p := &process{done: make(chan struct{}), code: -1}
 	args := append(flags(filepath.Join(dir, "state")), "run", "--bundle="+dir)
 	for i := range passed {
 		const first = 3 // of those that are passed, here and in the sandbox
 		args = append(args, fmt.Sprintf("--pass-fd=%d:%d", first+i, first+i))
 	}
-	p.cmd = exec.Command(runsc, append(args, id)...) //nolint:gosec,noctx // checkHelper has looked at it; it outlives the context of the start
+	p.cmd = exec.Command(runsc, append(args, containerID)...) //nolint:gosec,noctx // checkHelper has looked at it; it outlives the context of the start
 	p.cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	p.cmd.Dir = "/"
 	p.cmd.Stderr = &p.stderr

@@ -142,7 +142,7 @@ func (s *sandbox) prepare(ctx context.Context, rootfs string) error {
 		return err
 	}
 	const longestSocket = 107
-	if path := filepath.Join(dir, "state", "runsc-"+s.id+".sock"); len(path) > longestSocket {
+	if path := filepath.Join(dir, "state", "runsc-"+containerID+".sock"); len(path) > longestSocket {
 		return failures.New("create sandbox directory", fmt.Errorf("the path of a socket, %s, is longer than %d bytes", path, longestSocket), "use a shorter runtime directory: set XDG_RUNTIME_DIR")
 	}
 	if s.spec.Files != nil && s.transport != runtime.TransportStdio {
@@ -192,7 +192,7 @@ func (s *sandbox) launch(ctx context.Context, runsc string) error {
 		ours, theirs = append(ours, here), append(theirs, there)
 	}
 	s.control, s.callback = ours[0], ours[1]
-	return s.run(ctx, newProcess(runsc, s.dir, s.id, theirs))
+	return s.run(ctx, newProcess(runsc, s.dir, theirs))
 }
 
 // launchStdio is launch for one stream each way.
@@ -208,7 +208,7 @@ func (s *sandbox) launchStdio(ctx context.Context, runsc string) error {
 	}
 	defer stdout.Close()
 	s.stdio = &pipes{Reader: out, Writer: in, ends: [2]*os.File{out, in}}
-	p := newProcess(runsc, s.dir, s.id, nil)
+	p := newProcess(runsc, s.dir, nil)
 	p.cmd.Stdin, p.cmd.Stdout = stdin, stdout
 	return s.run(ctx, p)
 }
