@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -315,8 +316,18 @@ func testSweep(t *testing.T, s *suite) {
 	if err != nil {
 		t.Errorf("sweep: %v", err)
 	}
-	if removed < 1 { // others may have died on this machine, and others may sweep
-		t.Errorf("sweep removed %d containers, want 3", removed)
+	// Every bridge that starts on this machine sweeps, too, and may have been
+	// faster.
+	for try := 0; removed == 0 && try < 5; try++ {
+		name := prefix + "again-" + strconv.Itoa(try)
+		s.Create(t, name, dead.Labels())
+		t.Cleanup(func() { s.Remove(t, name) })
+		if removed, err = s.engine.Sweep(t.Context()); err != nil {
+			t.Errorf("sweep: %v", err)
+		}
+	}
+	if removed == 0 {
+		t.Error("sweep says it removed nothing, time and again")
 	}
 	live.Eval(t, "pass")
 }
