@@ -26,8 +26,9 @@ const (
 	labelSandbox = "io.mcp-bridge.sandbox"
 )
 
-// goneWithin is how soon nothing may be left of a bridge.
-const goneWithin = 5 * time.Second
+// goneWithin is how soon nothing may be left of a bridge, on a machine that runs
+// all the tests at once.
+const goneWithin = 20 * time.Second
 
 // containersOf names the containers of the bridge that has, or had, that pid.
 func containersOf(t *testing.T, pid int) []string {

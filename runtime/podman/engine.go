@@ -110,9 +110,9 @@ func (d *driver) connectTo(ctx context.Context, at connection) (container.API, e
 		return nil, err
 	}
 	uri := redacted(at.URI)
-	hint := "start the service with `podman system service --time 0 " + uri + "`, or unset CONTAINER_HOST to have one started; podman 4.3 or later is needed"
+	hint := "start the service with `podman system service --time 0 $CONTAINER_HOST`, or unset CONTAINER_HOST to have one started; podman 4.3 or later is needed"
 	if !strings.HasPrefix(uri, "unix://") {
-		hint = "see whether `podman --remote --url " + uri + " info` works; if it leads to a virtual machine, start that: podman machine start"
+		hint = "see whether `podman --remote info` works; if it leads to a virtual machine, start that: podman machine start; or unset CONTAINER_HOST to have a service started here"
 	}
 	return nil, failures.New("connect to "+uri, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err), hint)
 }

@@ -30,6 +30,7 @@ func (s *sandbox) destroy(ctx context.Context) error {
 	s.closeStdio()
 	if s.process != nil {
 		s.process.Close()
+		s.unwatch()
 		<-s.exited
 	}
 	if s.unfollow != nil {
@@ -70,9 +71,13 @@ func (s *sandbox) kill(ctx context.Context) {
 		s.engine.opts.Logger.WarnContext(ctx, "program not killed", "sandbox_id", s.id, "error", err)
 		return
 	}
+	// A program that ended by itself: how is asked of the service, which needs the
+	// container for the answer, but whoever closes a sandbox does not wait for it
+	// where the service is busy.
 	select {
-	case <-s.exited: // it may need the container for the exit code
-	case <-ctx.Done():
+	case <-s.exited:
+	case <-time.After(exitGrace):
+		s.unwatch()
 	}
 }
 

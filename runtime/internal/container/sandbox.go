@@ -22,6 +22,7 @@ const (
 	requestGrace   = 5 * time.Second
 	removeTimeout  = 15 * time.Second
 	killTimeout    = 5 * time.Second
+	exitGrace      = 500 * time.Millisecond
 	stderrTimeout  = time.Second
 	endTimeout     = 2 * time.Second
 	killedCode     = 128 + 9
@@ -48,6 +49,7 @@ type sandbox struct {
 	ended     <-chan struct{}    // closed when the program has ended
 	process   *local.Process     // nil on a remote host
 	unfollow  context.CancelFunc // nil but on a remote host
+	unwatch   context.CancelFunc // ends the question how the program ended
 	cgroup    local.Cgroup
 	// oomKills is how often the OOM killer had acted before, in a group that is
 	// not the sandbox's alone.

@@ -220,7 +220,8 @@ func (s *sandbox) hold(ctx context.Context, info Info) error {
 	s.oomKills = s.cgroup.OOMKills()
 	s.info, s.process, s.ended = info, process, process.Done()
 	s.exited = make(chan struct{})
-	go s.watch(context.WithoutCancel(ctx))
+	ctx, s.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	go s.watch(ctx)
 	return nil
 }
 
