@@ -3,7 +3,9 @@
 package podman_test
 
 import (
+	"os"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -47,6 +49,11 @@ func TestMutations(t *testing.T) {
 	hostile := hostileImage(t)
 	dir := shortDir(t)
 	real := startService(t, dir+"/real")
+	t.Cleanup(func() { // a container that was given another name than the engine knows
+		for _, name := range containers(t, "io.mcp-bridge.pid", strconv.Itoa(os.Getpid())) {
+			cli(t, "rm", "--force", "--time", "0", name)
+		}
+	})
 	runtimetest.Mutate(t, runtimetest.MutateOptions{
 		Start: func(t *testing.T, change func(map[string]any)) (runtime.Sandbox, error) {
 			engine, err := podman.New(podman.Options{URI: interpose(t, shortDir(t)+"/api", real, change), RuntimeDir: dir + "/rt"})

@@ -36,6 +36,7 @@ result = {
     "cwd": os.getcwd(),
     "devices": sorted(os.listdir("/dev")),
     "environment": sorted(f"{k}={v}" for k, v in os.environ.items()),
+    "files": sorted(os.listdir("/run/mcp-bridge/files")) if os.path.exists("/run/mcp-bridge/files") else [],
     "families": [family for family in range(48) if family_works(family)],
     "hostname": socket.gethostname(),
     "hosts": lines("/etc/hosts"),
