@@ -78,7 +78,7 @@ func TestCommands(t *testing.T) {
 		{"engine by name", []string{"exec", "--runtime", "podman", "-c", "1"}, "", exitOK, []string{"1\n"}, nil},
 		{"unknown engine", []string{"exec", "--runtime", "dokcer", "-c", "1"}, "", exitUsage, nil, []string{"dokcer", "podman"}},
 		{"run with an unknown engine", []string{"run", "--runtime", "dokcer"}, "", exitUsage, nil, []string{"dokcer", "podman"}},
-		{"missing image", []string{"exec", "--image", "localhost/e2e-none:1", "-c", "1"}, "", exitNoEngine, nil, []string{"e2e-none", "make image"}},
+		{"missing image", []string{"exec", "--image", "localhost/e2e-none:1", "-c", "1"}, "", exitNoEngine, nil, []string{"e2e-none", "mcp-bridge image build"}},
 		{"log level", []string{"exec", "--log-level", "debug", "-c", "1"}, "", exitOK, []string{"1\n"}, []string{"level=DEBUG"}},
 		{"odd log level", []string{"exec", "--log-level", "loud", "-c", "1"}, "", exitUsage, nil, []string{"--log-level"}},
 		{"run with an argument", []string{"run", "x"}, "", exitUsage, nil, []string{"unknown command"}},

@@ -21,7 +21,7 @@ func TestDoctor(t *testing.T) {
 			[]string{"podman\n  ✗ ", "docker\n  ✗ ", "gvisor\n  ✓ ", "ran on gvisor"},
 		},
 		{"no podman", setup{env: []string{"PATH=" + t.TempDir()}}, exitNoEngine, []string{"✗", "not installed", "mend: ", "apt-get install podman"}},
-		{"no image", setup{args: []string{"--image", "localhost/e2e-none:1"}}, exitNoEngine, []string{"✗ cell", "image missing", "make image"}},
+		{"no image", setup{args: []string{"--image", "localhost/e2e-none:1"}}, exitNoEngine, []string{"✗ cell", "image missing", "mcp-bridge image build"}},
 		{"no limits wanted", setup{args: []string{"--allow-unlimited"}}, exitOK, []string{"! allow-unlimited"}},
 		{"unknown engine", setup{args: []string{"--runtime", "dokcer"}}, exitUsage, nil},
 	} {

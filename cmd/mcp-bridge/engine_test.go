@@ -31,7 +31,7 @@ func TestNoEngine(t *testing.T) {
 		{"podman that fails", setup{env: []string{"PATH=" + failingPodman(t)}}, []string{"unavailable"}, "podman info"},
 		{"no service", setup{env: []string{"CONTAINER_HOST=unix:///nonexistent/podman.sock"}}, []string{"unavailable"}, "CONTAINER_HOST"},
 		{"remote service", setup{env: []string{"CONTAINER_HOST=ssh://nobody@localhost/podman.sock"}}, []string{"unavailable"}, "CONTAINER_HOST"},
-		{"no image", setup{args: []string{"--image", "localhost/e2e-none:1"}}, []string{"image missing"}, "make image"},
+		{"no image", setup{args: []string{"--image", "localhost/e2e-none:1"}}, []string{"image missing"}, "mcp-bridge image build"},
 		{"image without Python", setup{args: []string{"--image", noPython}}, []string{"program cannot run"}, "Python 3.10"},
 		{"image with a broken Python", setup{args: []string{"--image", notPython}}, []string{"cannot"}, "Python 3.10"},
 	} {

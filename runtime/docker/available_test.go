@@ -166,14 +166,18 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("%s has no detail, or a fix where nothing is wrong: %+v", f.Name, f)
 		}
 	}
-	for _, name := range []string{"daemon", "rootless", "transport", "cgroup limits", "seccomp", "user namespace", "image"} {
+	for _, name := range []string{"daemon", "user", "transport", "cgroup limits", "seccomp", "user namespace", "image"} {
 		if level[name] == "" {
 			t.Errorf("nothing about %s", name)
 		}
 	}
 	findings = engine.(runtime.Diagnoser).Diagnose(t.Context(), "localhost/none:none")
 	i := slices.IndexFunc(findings, func(f runtime.Finding) bool { return f.Name == "image" })
-	if i < 0 || findings[i].Level != runtime.LevelFail || !strings.Contains(findings[i].Fix, "image pull localhost/none:none") {
+	if i < 0 || findings[i].Level != runtime.LevelFail || !strings.Contains(findings[i].Fix, "mcp-bridge image build --runtime docker --name localhost/none:none") {
 		t.Errorf("missing image: %+v", findings)
+	}
+	err := engine.Check(t.Context(), "docker-archive:/home/someone/image.tar")
+	if !errors.Is(err, runtime.ErrImageMissing) || !strings.Contains(runtime.HintOf(err), "docker load -i FILE") {
+		t.Errorf("an archive: %v (hint %q)", err, runtime.HintOf(err))
 	}
 }

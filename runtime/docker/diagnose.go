@@ -62,11 +62,11 @@ func (d *diagnosis) access() {
 	const rootEqual = "who may use this daemon is as good as root on its machine; that goes for the docker group, too"
 	switch {
 	case d.option("name=rootless"):
-		d.add("rootless", runtime.LevelOK, "the daemon runs without root", "")
+		d.add("user", runtime.LevelOK, "the daemon runs without root", "")
 	case os.Geteuid() == 0:
-		d.add("rootless", runtime.LevelOK, "the daemon runs as root, and so does mcp-bridge; "+rootEqual, "")
+		d.add("user", runtime.LevelOK, "the daemon runs as root, and so does mcp-bridge; "+rootEqual, "")
 	default:
-		d.add("rootless", runtime.LevelWarn, "the daemon runs as root: "+rootEqual,
+		d.add("user", runtime.LevelWarn, "the daemon runs as root: "+rootEqual,
 			"use rootless podman (--runtime podman), or Docker in rootless mode: dockerd-rootless-setuptool.sh install")
 	}
 }

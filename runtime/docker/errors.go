@@ -19,13 +19,13 @@ const failures = container.Failures(name)
 
 func imageMissing(op, image string) error {
 	return failures.New(op, fmt.Errorf("%w: %s", runtime.ErrImageMissing, image),
-		"get it with `mcp-bridge image pull "+image+"`, build it with `mcp-bridge image build`, or name another one in MCP_BRIDGE_IMAGE")
+		container.MissingHint(name, image))
 }
 
 // unreachable is the error for a daemon at host that does not answer.
 func unreachable(host string, err error) error {
 	text := err.Error()
-	hint := "see what is at " + host + ", or point DOCKER_HOST to a daemon that answers"
+	hint := "see what listens where DOCKER_HOST points to, or point it to a daemon that answers"
 	switch {
 	case errors.Is(err, os.ErrPermission) || strings.Contains(text, "permission denied"):
 		hint = "this user may not use Docker: sudo usermod -aG docker $USER, and log in again; " +
@@ -71,7 +71,7 @@ func explain(op, image string, err error) error {
 		return failures.New(op, fmt.Errorf("%w: the daemon does not answer: %s", runtime.ErrUnavailable, text),
 			"see whether it runs (`docker info`), and try again")
 	}
-	if errdefs.IsNotFound(err) && strings.Contains(strings.ToLower(text), "no such image") {
+	if errdefs.IsNotFound(err) && strings.Contains(strings.ToLower(text), "no such image") || container.IsArchive(image) {
 		return imageMissing(op, image)
 	}
 	if c, ok := container.Match(knownConditions, text); ok {

@@ -40,7 +40,7 @@ func (e *Engine) Pull(ctx context.Context, image string, progress func(runtime.P
 			return err
 		}
 		return failures.New(op, fmt.Errorf("%w: %s: %s", runtime.ErrImageMissing, image, container.Sanitize(err.Error())),
-			"check the name, and whether the registry answers: docker pull "+image)
+			container.PullHint(name, image))
 	})
 }
 

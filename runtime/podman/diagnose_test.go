@@ -4,6 +4,7 @@ package podman_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -39,6 +40,13 @@ func TestDiagnose(t *testing.T) {
 	found = levels(engine.(runtime.Diagnoser).Diagnose(t.Context(), "localhost/mcp-bridge-no-such-image:none"))
 	if found["image"] != runtime.LevelFail {
 		t.Errorf("missing image is %q", found["image"])
+	}
+	for _, image := range []string{"docker-archive:/home/someone/image.tar", "oci-archive:/home/someone/image.tar:name"} {
+		archive := engine.(runtime.Diagnoser).Diagnose(t.Context(), image)
+		last := archive[len(archive)-1]
+		if last.Name != "image" || !strings.Contains(last.Detail, "image missing") || !strings.Contains(last.Fix, "podman load -i FILE") {
+			t.Errorf("an archive: %+v", last)
+		}
 	}
 
 	none := openWith(t, podman.Options{RuntimeDir: shortDir(t), URI: "unix:///nonexistent/podman.sock"})

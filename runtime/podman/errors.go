@@ -16,7 +16,7 @@ const failures = container.Failures(name)
 
 func imageMissing(op, image string) error {
 	return failures.New(op, fmt.Errorf("%w: %s", runtime.ErrImageMissing, image),
-		"build it with `make image`, get it with `podman pull "+image+"`, or name another one in MCP_BRIDGE_IMAGE")
+		container.MissingHint(name, image))
 }
 
 // noLimitsHint is for limits that a rootless engine cannot put in force.
@@ -29,7 +29,7 @@ var knownConditions = []container.Condition{
 	{
 		Phrases:  []string{"attempted to invoke a command that was not found", "executable file", "OCI permission denied"},
 		Sentinel: runtime.ErrNoProgram,
-		Hint:     "the image needs Python 3.10 or later: build one with `make image`, or name another one in MCP_BRIDGE_IMAGE",
+		Hint:     "the image needs Python 3.10 or later: build one with `mcp-bridge image build`, or name another one in MCP_BRIDGE_IMAGE",
 	},
 	{
 		Phrases:  []string{"cgroups in hybrid mode not supported"},
@@ -67,7 +67,7 @@ func explain(op, image string, err error) error {
 			"try again: the podman service ended, and the next call starts it anew; one named by CONTAINER_HOST is yours to start")
 	}
 	text := err.Error()
-	if strings.Contains(text, "image not known") || strings.Contains(text, "no such image") {
+	if strings.Contains(text, "image not known") || strings.Contains(text, "no such image") || container.IsArchive(image) {
 		return imageMissing(op, image)
 	}
 	if known, ok := container.Match(knownConditions, text); ok {

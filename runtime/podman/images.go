@@ -42,7 +42,7 @@ func (e *Engine) Pull(ctx context.Context, image string, progress func(runtime.P
 		return explain(op, image, err)
 	}
 	return failures.New(op, fmt.Errorf("%w: %s: %s", runtime.ErrImageMissing, image, container.Sanitize(err.Error())),
-		"check the name, and whether the registry answers: podman pull "+image)
+		container.PullHint(name, image))
 }
 
 // onLoopback reports whether the registry that the reference names is this machine.
