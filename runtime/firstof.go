@@ -119,7 +119,7 @@ func (f *FirstOf) Sweep(ctx context.Context) (int, error) {
 	total := 0
 	for i, err := range errs {
 		total += counts[i]
-		if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnsupported) {
+		if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnsupported) || lacksTransport(err) {
 			errs[i] = nil
 		}
 	}
@@ -173,7 +173,12 @@ func anothersChance(err error) bool {
 			return true
 		}
 	}
-	return false
+	return lacksTransport(err)
+}
+
+func lacksTransport(err error) bool {
+	_, ok := errors.AsType[*transportError](err)
+	return ok
 }
 
 // A NoneError says why none of several engines can do what was asked. It wraps

@@ -1,6 +1,9 @@
 package runtime
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Transport is how a sandbox's two streams cross its border. The engine tells
 // the program by an argument that it appends to [Spec.Command].
@@ -39,6 +42,40 @@ func ParseTransport(text string) (Transport, error) {
 		return t, nil
 	}
 	return "", fmt.Errorf("unknown transport %q: want auto, socket, fd or stdio", text)
+}
+
+// CheckTransport returns an error if the engine does not have the transport that
+// was asked for. Every engine has auto.
+func CheckTransport(engine string, asked Transport, has ...Transport) error {
+	if asked == "" || asked == TransportAuto || slices.Contains(has, asked) {
+		return nil
+	}
+	err := &transportError{engine: engine, asked: asked, has: has}
+	return &Error{Engine: engine, Op: "open engine", Err: err, Hint: "use --transport " + err.others()}
+}
+
+// A transportError is about a setting, and not about the hardening; another
+// engine may do as asked.
+type transportError struct {
+	engine string
+	asked  Transport
+	has    []Transport
+}
+
+func (e *transportError) Error() string {
+	return e.engine + " has no transport " + string(e.asked) + ": use " + e.others()
+}
+
+func (e *transportError) others() string {
+	text := string(TransportAuto)
+	for i, t := range e.has {
+		if i == len(e.has)-1 {
+			text += " or " + string(t)
+		} else {
+			text += ", " + string(t)
+		}
+	}
+	return text
 }
 
 // A Report is what the program says of itself before it is given anything to

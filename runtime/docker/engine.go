@@ -25,6 +25,9 @@ type Engine struct {
 // New returns an engine. It connects to nothing yet: the first sandbox, Check
 // or Sweep does.
 func New(opts Options) (*Engine, error) {
+	if err := runtime.CheckTransport(name, opts.Transport, runtime.TransportSocket, runtime.TransportStdio); err != nil {
+		return nil, err
+	}
 	opts = opts.withDefaults(os.Getenv, local.DefaultRoot)
 	shared, err := container.New(container.Options{
 		Name: name, Driver: &driver{opts: opts}, Transport: opts.Transport,

@@ -40,12 +40,11 @@ func New(opts Options) (*Engine, error) {
 	if e.opts.RuntimeDir == "" {
 		e.opts.RuntimeDir = local.DefaultRoot()
 	}
-	switch opts.Transport {
-	case "", runtime.TransportAuto:
+	if err := runtime.CheckTransport(engineName, opts.Transport, runtime.TransportFD, runtime.TransportStdio); err != nil {
+		return nil, err
+	}
+	if opts.Transport == "" || opts.Transport == runtime.TransportAuto {
 		e.opts.Transport = runtime.TransportFD
-	case runtime.TransportFD, runtime.TransportStdio:
-	default:
-		return nil, failures.New("open engine", fmt.Errorf("gVisor has no transport %q", opts.Transport), "use --transport fd, stdio or auto")
 	}
 	dir := opts.CacheDir
 	if dir == "" {

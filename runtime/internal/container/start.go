@@ -56,8 +56,8 @@ func (e *Engine) transport(host Host) (runtime.Transport, error) {
 	switch asked := e.opts.Transport; {
 	case asked == runtime.TransportStdio, host.Remote && (asked == "" || asked == runtime.TransportAuto):
 		return runtime.TransportStdio, nil
-	case asked == runtime.TransportFD, host.Remote:
-		return "", e.fail.New("choose transport", fmt.Errorf("%w: transport %s is not possible here", runtime.ErrUnsupported, asked),
+	case host.Remote:
+		return "", e.fail.New("choose transport", fmt.Errorf("there is no transport %s to an engine elsewhere: use auto or stdio", asked),
 			"use --transport auto or stdio")
 	}
 	return runtime.TransportSocket, nil
