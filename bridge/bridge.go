@@ -56,12 +56,13 @@ type Options struct {
 
 // A Bridge runs cells in sessions. Its methods may be called concurrently.
 type Bridge struct {
-	opts   Options
-	log    *slog.Logger
-	calls  atomic.Int64 // of the tool, running
-	places *places
-	pool   *pool
-	image  *download
+	opts    Options
+	log     *slog.Logger
+	refusal lastText     // why cells were not run
+	calls   atomic.Int64 // of the tool, running
+	places  *places
+	pool    *pool
+	image   *download
 
 	mu       sync.Mutex
 	closed   bool

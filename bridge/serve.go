@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -98,10 +99,29 @@ func (b *Bridge) answer(ctx context.Context, arguments json.RawMessage, progress
 	}
 	request.Progress = progress
 	r := b.Run(ctx, request)
-	if engineErr, ok := errors.AsType[*runtime.Error](r.Err); ok { // the model is told less than the operator needs
+	engineErr, ok := errors.AsType[*runtime.Error](r.Err)
+	if ok && b.refusal.isNew(r.Err.Error()) { // the model is told less than the operator needs
 		b.log.Warn("cell not run", "session_id", request.Session, "error", r.Err, "hint", engineErr.Hint)
 	}
+	if r.Err == nil {
+		b.refusal.isNew("")
+	}
 	return r
+}
+
+// A lastText is what was last said of something, so that it is said once as
+// long as it is the same.
+type lastText struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (l *lastText) isNew(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changed := l.text != text
+	l.text = text
+	return changed
 }
 
 // progressOf returns what tells a client how far the image is that its call

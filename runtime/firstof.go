@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -164,7 +165,7 @@ func failureOf(engine, op string, err error) *Error {
 // noneOf is the error of an operation that none of several engines can do.
 func noneOf(op string, failed []*Error) error {
 	none := &NoneError{Failures: failed}
-	return &Error{Engine: "auto", Op: op, Err: none, Hint: none.hint()}
+	return &Error{Engine: "auto", Op: op, Err: none, Hint: none.hint(os.Geteuid() == 0)}
 }
 
 func anothersChance(err error) bool {
@@ -200,15 +201,12 @@ func NewNoneError(op string, errs []error) error {
 	return noneOf(op, failed)
 }
 
-// longestReason bounds what is told of one engine's reason, in bytes.
-const longestReason = 200
-
 func (e *NoneError) Error() string {
 	reasons := make([]string, len(e.Failures))
 	for i, f := range e.Failures {
 		reasons[i] = f.Reason()
 	}
-	return "no engine works: " + strings.Join(reasons, "; ")
+	return "no engine can run sandboxes here: " + strings.Join(reasons, "; ")
 }
 
 // Unwrap returns the engines' errors.
@@ -218,24 +216,4 @@ func (e *NoneError) Unwrap() []error {
 		errs[i] = f
 	}
 	return errs
-}
-
-// hint is what mends one of the engines: one is enough.
-func (e *NoneError) hint() string {
-	var hints []string
-	for _, f := range e.Failures {
-		if f.Hint != "" {
-			hints = append(hints, f.Engine+": "+f.Hint)
-		}
-	}
-	return strings.Join(hints, "; or ")
-}
-
-// Reason is the engine and, in one short line, why it failed.
-func (e *Error) Reason() string {
-	text, _, _ := strings.Cut(e.Err.Error(), "\n")
-	if len(text) > longestReason {
-		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
-	}
-	return e.Engine + ": " + text
 }

@@ -141,27 +141,66 @@ func TestFirstOf(t *testing.T) {
 	}
 }
 
-// TestFirstOfNone reads what an operator is told: every engine's reason and
-// hint, in a few lines whatever the engines say.
+// TestFirstOfNone reads what an operator is told: every engine's reason, and
+// the simplest way out, in a line each whatever the engines say.
 func TestFirstOfNone(t *testing.T) {
-	podman := &scripted{name: "podman", err: failing("podman", fmt.Errorf("%w: %s\nmore", runtime.ErrUnavailable, strings.Repeat("ä", 5000)))}
-	docker := &scripted{name: "docker", err: failing("docker", runtime.ErrUnsupported)}
-	_, err := runtime.NewFirstOf([]runtime.Engine{podman, docker}, nil).Start(t.Context(), runtime.Spec{})
-	text, hint := err.Error(), runtime.HintOf(err)
-	for _, want := range []string{"podman: container engine unavailable", "docker: hardening not in force: here"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q lacks %q", text, want)
-		}
+	fails := func(engine string, sentinel error, why, hint string) *scripted {
+		return &scripted{name: engine, err: &runtime.Error{Engine: engine, Op: "start sandbox", Err: fmt.Errorf("%w: %s", sentinel, why), Hint: hint}}
 	}
-	if len(text) > 1000 || strings.Contains(text, "\n") {
-		t.Errorf("the error is %d bytes long: %q", len(text), text)
-	}
-	if hint != "podman: mend podman; or docker: mend docker" {
-		t.Errorf("hint %q", hint)
-	}
-	var none *runtime.NoneError
-	if !errors.As(err, &none) || len(none.Failures) != 2 {
-		t.Errorf("%v is not a NoneError of two", err)
+	absent := fails("podman", runtime.ErrUnavailable, "podman is not installed", "apt-get install podman")
+	unlimited := fails("gvisor", runtime.ErrUnsupported, "memory limit: this user cannot make control groups: "+strings.Repeat("ä", 5000), "be root; --allow-unlimited does without")
+	for _, test := range []struct {
+		name    string
+		engines []*scripted
+		text    string
+		hint    string // the beginning
+	}{
+		{
+			"limits", []*scripted{absent, unlimited},
+			"auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; gvisor: cannot limit memory, processes and processors here",
+			"--allow-unlimited (MCP_BRIDGE_ALLOW_UNLIMITED=1) does without these limits; `mcp-bridge doctor` shows more",
+		},
+		{
+			"image", []*scripted{absent, fails("docker", runtime.ErrImageMissing, "x:1", "pull it")},
+			"auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; docker: image missing: x:1",
+			"docker: pull it; `mcp-bridge doctor` shows more",
+		},
+		{
+			"nothing installed", []*scripted{absent, fails("docker", runtime.ErrUnavailable, "no daemon", "start it"), fails("gvisor", runtime.ErrUnavailable, "no runsc", "get it")},
+			"auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; docker: no daemon; gvisor: no runsc",
+			"podman: apt-get install podman; or gvisor: get it; `mcp-bridge doctor` shows more",
+		},
+		{
+			"much to say", []*scripted{
+				fails("podman", runtime.ErrUnavailable, strings.Repeat("words ", 1000)+"\nmore", strings.Repeat("hints ", 1000)),
+				fails("docker", runtime.ErrUnavailable, strings.Repeat("ä", 5000), ""),
+			},
+			"auto: start sandbox: no engine can run sandboxes here: podman: " + strings.Repeat("words ", 16) + "…; docker: …",
+			"podman: " + strings.Repeat("hints ", 40) + "…; `mcp-bridge doctor` shows more",
+		},
+		{
+			"no hints", []*scripted{fails("podman", runtime.ErrUnavailable, "a", ""), fails("docker", runtime.ErrNoProgram, "b", "")},
+			"auto: start sandbox: no engine can run sandboxes here: podman: a; docker: program cannot run in the image: b", "`mcp-bridge doctor` shows more",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var engines []runtime.Engine
+			for _, e := range test.engines {
+				engines = append(engines, e)
+			}
+			_, err := runtime.NewFirstOf(engines, nil).Start(t.Context(), runtime.Spec{})
+			if err.Error() != test.text {
+				t.Errorf("error %q\nwant  %q", err, test.text)
+			}
+			hint := strings.TrimPrefix(runtime.HintOf(err), "run as root, or ") // for other users
+			if hint != test.hint {
+				t.Errorf("hint %q\nwant %q", hint, test.hint)
+			}
+			var none *runtime.NoneError
+			if !errors.As(err, &none) || len(none.Failures) != len(engines) {
+				t.Errorf("%v is not a NoneError of %d", err, len(engines))
+			}
+		})
 	}
 }
 

@@ -64,11 +64,11 @@ func TestAutoGoesOn(t *testing.T) {
 		auto        setup
 		why         []string
 	}{
-		{"no podman", "docker", auto("PATH="+nothing, dockerHost()), []string{"podman: container engine unavailable: podman is not installed"}},
-		{"podman that fails", "docker", auto("PATH="+failingPodman(t), dockerHost()), []string{"podman: container engine unavailable: "}},
-		{"no service", "docker", auto("CONTAINER_HOST=unix:///nonexistent/podman.sock", dockerHost()), []string{"podman: container engine unavailable: "}},
+		{"no podman", "docker", auto("PATH="+nothing, dockerHost()), []string{"podman: podman is not installed"}},
+		{"podman that fails", "docker", auto("PATH="+failingPodman(t), dockerHost()), []string{"(podman: "}},
+		{"no service", "docker", auto("CONTAINER_HOST=unix:///nonexistent/podman.sock", dockerHost()), []string{"(podman: "}},
 		{"no image in podman", "docker", auto("MCP_BRIDGE_IMAGE="+inDocker, dockerHost()), []string{"podman: image missing"}},
-		{"no engine", "gvisor", auto("PATH="+helperDir(t), noDocker), []string{"podman: container engine unavailable", "; docker: container engine unavailable"}},
+		{"no engine", "gvisor", auto("PATH="+helperDir(t), noDocker), []string{"(podman: podman is not installed; docker: "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,11 +94,15 @@ func TestAutoOfNone(t *testing.T) {
 	if got.code != exitNoEngine || got.stdout != "" {
 		t.Errorf("%+v", got)
 	}
-	contains(t, got.stderr, "mcp-bridge: error: ", "podman: container engine unavailable", "docker: container engine unavailable",
-		"gvisor: container engine unavailable", "mcp-bridge: hint: podman: ", "apt-get install podman", "; or docker: ", "; or gvisor: ")
+	contains(t, got.stderr, "mcp-bridge: error: auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; docker: ", "; gvisor: ",
+		"mcp-bridge: hint: podman: ", "apt-get install podman", "; or gvisor: ", "`mcp-bridge doctor` shows more")
 	lacks(t, got.stderr, "mcp-bridge: engine: ")
 	c := connect(t, none)
 	text := c.fails(t, "print('success')")
 	contains(t, text, "podman: container engine unavailable; docker: container engine unavailable; gvisor: container engine unavailable", "apt-get install podman")
 	lacks(t, text, "success", "/nonexistent")
+	c.fails(t, "2") // the same is not told again
+	if n := strings.Count(c.stderr.String(), "cell not run"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, c.stderr.String())
+	}
 }
