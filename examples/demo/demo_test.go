@@ -2,6 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestDemo has the session that `make demo` shows, on each engine that it may
@@ -69,5 +74,33 @@ func showsAll(t *testing.T, opts options) {
 	}
 	if n, err := strconv.Atoi(ratio[1]); err != nil || n < 10 {
 		t.Errorf("one tool costs only %s times less than two small servers", ratio[1])
+	}
+}
+
+// TestDemoWithoutLimits has a bridge that may not limit sandboxes, as an
+// ordinary user's without delegated control groups.
+func TestDemoWithoutLimits(t *testing.T) {
+	for text, want := range map[string]error{
+		"The sandbox cannot be started (gvisor): hardening not in force. To mend it on the host: run as root, or --allow-unlimited does without": errNoLimits,
+		"The sandbox cannot be started (podman): image missing": nil, // another error
+	} {
+		server := mcp.NewServer(&mcp.Implementation{Name: "refuses"}, nil)
+		server.AddTool(&mcp.Tool{Name: "run_python", InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+			})
+		here, there := mcp.NewInMemoryTransports()
+		if _, err := server.Connect(t.Context(), there, nil); err != nil {
+			t.Fatal(err)
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "demo"}, nil).Connect(t.Context(), here, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = converse(t.Context(), io.Discard, session, t.TempDir(), func(string) int { return 0 })
+		session.Close()
+		if err == nil || errors.Is(err, errNoLimits) != (want != nil) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

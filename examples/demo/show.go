@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -71,6 +72,10 @@ func tokens(tools []*mcp.Tool, count counter) int {
 	return total
 }
 
+// errNoLimits is for machines on which only root can limit a sandbox.
+var errNoLimits = errors.New("this user cannot limit a sandbox's memory, processes and processors here (no delegated control groups): " +
+	"run it as root, or as `MCP_BRIDGE_ALLOW_UNLIMITED=1 make demo`")
+
 // converse sends the cells and shows both sides.
 func converse(ctx context.Context, out io.Writer, bridge *mcp.ClientSession, dir string, count counter) error {
 	for _, cell := range cells {
@@ -87,6 +92,9 @@ func converse(ctx context.Context, out io.Writer, bridge *mcp.ClientSession, dir
 			if block, ok := content.(*mcp.TextContent); ok {
 				text += block.Text
 			}
+		}
+		if result.IsError && strings.Contains(text, "--allow-unlimited") {
+			return errNoLimits
 		}
 		if result.IsError != cell.fails {
 			return fmt.Errorf("the cell did not go as it should: %s", text)
