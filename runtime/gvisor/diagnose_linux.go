@@ -18,11 +18,13 @@ var _ runtime.Diagnoser = (*Engine)(nil)
 // Diagnose implements [runtime.Diagnoser]. All it makes on the host, a control
 // group, is gone when it returns.
 func (e *Engine) Diagnose(ctx context.Context, image string) []runtime.Finding {
-	findings := []runtime.Finding{e.diagnoseHelper()}
+	helper := e.diagnoseHelper()
+	findings := []runtime.Finding{helper, diagnoseRights()}
+	if helper.Level == runtime.LevelOK { // of what cannot run, nothing can be in force
+		findings = append(findings, e.diagnoseLimits(ctx),
+			runtime.Finding{Name: "seccomp", Level: runtime.LevelOK, Detail: "inside by gVisor, and of gVisor itself by Linux; both are attested at every start"})
+	}
 	return append(findings,
-		diagnoseRights(),
-		e.diagnoseLimits(ctx),
-		runtime.Finding{Name: "seccomp", Level: runtime.LevelOK, Detail: "inside by gVisor, and of gVisor itself by Linux; both attested"},
 		runtime.Finding{Name: "transport", Level: runtime.LevelOK, Detail: string(e.opts.Transport)},
 		e.diagnoseImage(ctx, image),
 	)
@@ -68,16 +70,20 @@ func diagnoseRights() runtime.Finding {
 // diagnoseLimits makes a control group, to see what would be in force in it.
 func (e *Engine) diagnoseLimits(ctx context.Context) runtime.Finding {
 	f := runtime.Finding{Name: "cgroup limits", Level: runtime.LevelOK}
+	missing := runtime.LevelFail
+	if e.opts.AllowUnlimited {
+		missing = runtime.LevelWarn
+	}
 	limits, err := e.tryLimits(ctx)
 	spec := runtime.Spec{}
 	differences := runtime.AttestLimits(spec, limits)
 	switch {
 	case errors.Is(err, local.ErrNoCgroup):
-		f.Level, f.Detail, f.Fix = runtime.LevelWarn, "not in force: "+err.Error(), noLimitsHint
+		f.Level, f.Detail, f.Fix = missing, "not in force: "+err.Error(), noLimitsHint
 	case err != nil:
 		f.Level, f.Detail = runtime.LevelFail, err.Error()
 	case len(differences) > 0:
-		f.Level, f.Detail, f.Fix = runtime.LevelWarn, differences[0].String(), noLimitsHint
+		f.Level, f.Detail, f.Fix = missing, differences[0].String(), noLimitsHint
 	default:
 		f.Detail = "memory, swap, processes and CPU in force"
 	}

@@ -13,7 +13,7 @@ const failures = container.Failures(engineName)
 
 // noHelper reports that there is no runsc to use.
 func noHelper(op string, err error) error {
-	return failures.New(op, err, "get it with `"+InstallHint+"`")
+	return failures.New(op, err, "`make build` leaves "+helperName+" beside mcp-bridge; elsewhere get it with `"+InstallHint+"`")
 }
 
 // refuse is the error for what is not in force.

@@ -50,6 +50,9 @@ type Options struct {
 	// Python is the interpreter of the host to use where no image is named. The
 	// default is the newest that is found.
 	Python string
+	// AllowUnlimited says that specs will have [runtime.Spec.AllowUnlimited], so
+	// that Diagnose does not insist on limits.
+	AllowUnlimited bool
 	// Logger gets lifecycle events; nil discards them.
 	Logger *slog.Logger
 }

@@ -207,7 +207,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		runtimetest.RunAs(t, ordinaryUser, "MCP_BRIDGE_TEST_RUNSC="+publicHelper(t))
 		return
 	}
-	e := open(t, Options{})
+	e := open(t, Options{AllowUnlimited: true})
 	t.Run("unlimited", func(t *testing.T) {
 		p := start(t, e, spec())
 		if got := p.Eval(t, "import os; result = os.uname().release"); got != "4.19.0-gvisor" {
@@ -215,6 +215,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		}
 	})
 	t.Run("limited", func(t *testing.T) {
+		e := open(t, Options{})
 		demanding := spec()
 		demanding.AllowUnlimited = false
 		s, err := e.Start(t.Context(), demanding)
@@ -227,6 +228,9 @@ func TestAsOrdinaryUser(t *testing.T) {
 		}
 		if !errors.Is(err, runtime.ErrUnsupported) || !strings.Contains(err.Error(), "memory limit") || !strings.Contains(runtime.HintOf(err), "allow-unlimited") {
 			t.Errorf("start: %v (hint %q)", err, runtime.HintOf(err))
+		}
+		if f := e.diagnoseLimits(t.Context()); f.Level != runtime.LevelFail || !strings.Contains(f.Fix, "allow-unlimited") {
+			t.Errorf("refused, but the diagnosis says %+v", f)
 		}
 	})
 	t.Run("killed owner", TestKilledOwner)
@@ -352,8 +356,14 @@ func TestMissingHelper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Check(t.Context(), ""); !errors.Is(err, runtime.ErrUnavailable) || !strings.Contains(runtime.HintOf(err), "go install gvisor.dev/gvisor/runsc@"+Version) {
+	if err := e.Check(t.Context(), ""); !errors.Is(err, runtime.ErrUnavailable) || !strings.Contains(runtime.HintOf(err), "go install gvisor.dev/gvisor/runsc@"+Version) ||
+		!strings.Contains(runtime.HintOf(err), "`make build` leaves mcp-bridge-runsc beside mcp-bridge") {
 		t.Errorf("check: %v (hint %q)", err, runtime.HintOf(err))
+	}
+	for _, f := range e.Diagnose(t.Context(), "") {
+		if f.Name == "seccomp" || f.Name == "cgroup limits" || (f.Name == "runsc") != (f.Level == runtime.LevelFail) {
+			t.Errorf("diagnosis without runsc: %+v", f)
+		}
 	}
 	other, err := exec.LookPath("go")
 	if err != nil {

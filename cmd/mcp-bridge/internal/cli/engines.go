@@ -23,7 +23,7 @@ func engines() []namedEngine {
 			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
 		{"gvisor", func(o engineOptions) (runtime.Engine, error) {
-			return gvisor.New(gvisor.Options{Transport: o.transport, Logger: o.log})
+			return gvisor.New(gvisor.Options{Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
 	}
 }
