@@ -145,6 +145,9 @@ func (e *Engine) rootfs(ctx context.Context, image string) (string, error) {
 		return "", err
 	}
 	e.host = hostPython{python: p, key: key}
+	if _, there := e.store.lookup(key); !there {
+		e.log.InfoContext(ctx, "preparing the host's Python, which takes seconds the first time", "python", p.String())
+	}
 	return e.store.make(ctx, key, note{Names: []string{"host " + p.String()}}, func(b *builder) error { return buildPython(ctx, b, p) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 )
 
 var _ runtime.ImageStore = (*Engine)(nil)
@@ -25,6 +27,9 @@ func (e *Engine) Pull(ctx context.Context, image string, progress func(runtime.P
 	if _, _, archive := archiveOf(image); archive {
 		_, err := e.rootfs(ctx, image)
 		return failures.Wrap(op, err)
+	}
+	if strings.HasPrefix(image, container.LocalPrefix) {
+		return imageMissing(op, image, errors.New("no registry has it"))
 	}
 	ref, err := name.ParseReference(image)
 	if err != nil {
@@ -73,7 +78,7 @@ func (e *Engine) Images(context.Context) ([]runtime.Image, error) {
 // container, for which an engine is needed.
 func (*Engine) Build(context.Context, runtime.BuildOptions, func(string)) error {
 	return failures.New("build image", fmt.Errorf("%w: gVisor alone builds no images", errors.ErrUnsupported),
-		"build it with podman or docker, then `podman save -o image.tar IMAGE` and --image docker-archive:image.tar")
+		"build it with podman or docker (`mcp-bridge image build --runtime podman`), then give gVisor the archive: "+exportHint("NAME")+"; or name an image of a registry")
 }
 
 // sizeOf is how much of an image there is to get.
@@ -94,7 +99,7 @@ func pullFailed(ctx context.Context, image string, err error) error {
 		return failures.Wrap("pull image", context.Cause(ctx))
 	}
 	return failures.New("pull image", fmt.Errorf("%w: %s: %w", runtime.ErrImageMissing, image, err),
-		"is the name right, and does the registry answer? An image of podman or docker: `podman save -o image.tar "+image+"`, then --image docker-archive:image.tar")
+		"check the name, and whether the registry answers; an image of podman or docker: "+exportHint(container.Printable(image)))
 }
 
 // A countingTransport counts the bytes of answers.

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/internal/container"
 )
 
 // Prefixes of image names that are files. A name without one is a registry's.
@@ -114,12 +115,26 @@ func canonical(image string) string {
 }
 
 func imageMissing(op, image string, err error) error {
-	hint := "get it with `mcp-bridge image pull " + image + "`; an image that podman or docker has built must be exported for gVisor: " +
-		"`podman save -o image.tar " + image + "`, then --image docker-archive:image.tar; or name none to use the host's Python"
-	if _, _, archive := archiveOf(image); archive {
-		hint = "make it with `podman save --format oci-archive -o FILE IMAGE` for " + ociArchive + "FILE, or `podman save -o FILE IMAGE` for " + dockerArchive + "FILE"
+	return failures.New(op, fmt.Errorf("%w: %s: %w", runtime.ErrImageMissing, image, err), missingHint(image))
+}
+
+// missingHint says how to get an image.
+func missingHint(image string) string {
+	called := container.Printable(image)
+	const hostPython = "; or name no image to use the host's Python"
+	_, _, archive := archiveOf(image)
+	switch {
+	case archive:
+		return "make it with `podman save --format oci-archive -o FILE IMAGE` for " + ociArchive + "FILE, or `podman save -o FILE IMAGE` for " + dockerArchive + "FILE"
+	case strings.HasPrefix(image, container.LocalPrefix):
+		return "give gVisor the image that podman or docker has built: " + exportHint(called) + hostPython
 	}
-	return failures.New(op, fmt.Errorf("%w: %s: %w", runtime.ErrImageMissing, image, err), hint)
+	return "get it with `mcp-bridge image pull --runtime " + engineName + " " + called + "`, or of podman or docker: " + exportHint(called) + hostPython
+}
+
+// exportHint gets an image out of an engine that builds.
+func exportHint(image string) string {
+	return "`podman save -o image.tar " + image + "` or `docker save -o image.tar " + image + "`, then --image " + dockerArchive + "image.tar"
 }
 
 // openArchive opens the image in an archive. done releases it.

@@ -17,7 +17,7 @@ func MissingHint(engine, image string) string {
 	if strings.HasPrefix(image, LocalPrefix) {
 		return "build it with `" + buildCommand(engine, image) + "`" + another
 	}
-	called := printable(image)
+	called := Printable(image)
 	return "get it with `" + engine + " pull " + called + "` or `mcp-bridge image pull --runtime " + engine + " " + called + "`" + another
 }
 
@@ -26,7 +26,7 @@ func PullHint(engine, image string) string {
 	if IsArchive(image) || strings.HasPrefix(image, LocalPrefix) {
 		return MissingHint(engine, image)
 	}
-	return "check the name, and whether the registry answers: `" + engine + " pull " + printable(image) + "`"
+	return "check the name, and whether the registry answers: `" + engine + " pull " + Printable(image) + "`"
 }
 
 // LocalPrefix begins the names of images that were built here: no registry has them.
@@ -47,11 +47,12 @@ func buildCommand(engine, image string) string {
 	case LocalPrefix + "mcp-bridge-sandbox-data":
 		return command + " --target data"
 	}
-	return command + " --name " + printable(image)
+	return command + " --name " + Printable(image)
 }
 
-// printable is the image's name, if it is one.
-func printable(image string) string {
+// Printable is the image's name, or NAME where it is no name, and so can be a
+// path of the host.
+func Printable(image string) string {
 	if _, err := reference.ParseNormalizedNamed(image); err != nil {
 		return "NAME"
 	}
