@@ -73,7 +73,7 @@ func awaitSandboxes(b *testing.B, br *bridge, count int) {
 			b.Fatalf("no %d sandboxes", count)
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // until the REPL waits for a cell, too
+	time.Sleep(700 * time.Millisecond) // until the REPL waits for a cell, too: gVisor shows a sandbox long before
 }
 
 // BenchmarkIdleMemory: the proportional set size of an idle sandbox, supervisor
