@@ -29,7 +29,7 @@ func (e *Engine) Diagnose(ctx context.Context, image string) []runtime.Finding {
 	if err != nil {
 		return []runtime.Finding{{Name: "daemon", Level: runtime.LevelFail, Detail: container.Sanitize(err.Error()), Fix: "docker info"}}
 	}
-	d := diagnosis{client: c, info: info, allowUnlimited: e.allowUnlimited}
+	d := diagnosis{client: c, info: info, allowUnlimited: e.allowUnlimited, asked: e.transport}
 	d.daemon(host)
 	d.access()
 	d.transport()
@@ -46,6 +46,7 @@ type diagnosis struct {
 	info           system.Info
 	found          []runtime.Finding
 	allowUnlimited bool
+	asked          runtime.Transport
 }
 
 func (d *diagnosis) add(name string, level runtime.Level, detail, fix string) {
@@ -72,12 +73,17 @@ func (d *diagnosis) access() {
 }
 
 func (d *diagnosis) transport() {
-	if d.client.elsewhere == "" {
+	switch {
+	case d.client.elsewhere != "" && d.asked == runtime.TransportSocket:
+		d.add("transport", runtime.LevelFail, "there is no socket to a daemon elsewhere: "+d.client.elsewhere, "use --transport auto or stdio")
+	case d.client.elsewhere != "":
+		d.add("transport", runtime.LevelWarn, "stdio: "+d.client.elsewhere+"; what is in force is told by the sandbox itself and by the daemon's record",
+			"run mcp-bridge where the daemon runs")
+	case d.asked == runtime.TransportStdio:
+		d.add("transport", runtime.LevelOK, "stdio, as asked for", "")
+	default:
 		d.add("transport", runtime.LevelOK, "socket: the daemon runs on this kernel, which shows what is in force", "")
-		return
 	}
-	d.add("transport", runtime.LevelWarn, "stdio: "+d.client.elsewhere+"; what is in force is told by the sandbox itself and by the daemon's record",
-		"run mcp-bridge where the daemon runs")
 }
 
 func (d *diagnosis) limits() {

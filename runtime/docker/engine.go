@@ -20,6 +20,7 @@ type Engine struct {
 	*container.Engine
 	host           func() string // where the daemon is
 	allowUnlimited bool
+	transport      runtime.Transport
 }
 
 // New returns an engine. It connects to nothing yet: the first sandbox, Check
@@ -41,7 +42,7 @@ func New(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Engine: shared, host: opts.host, allowUnlimited: opts.AllowUnlimited}, nil
+	return &Engine{Engine: shared, host: opts.host, allowUnlimited: opts.AllowUnlimited, transport: opts.Transport}, nil
 }
 
 // Check implements [runtime.Engine].
