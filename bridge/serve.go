@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,26 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
+// An untilDone logs nothing once it is done: that a server is ended by whoever
+// wanted it to end is no error.
+type untilDone struct {
+	slog.Handler
+
+	done func() error
+}
+
+func (h untilDone) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.done() == nil && h.Handler.Enabled(ctx, level)
+}
+
+func (h untilDone) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return untilDone{h.Handler.WithAttrs(attrs), h.done}
+}
+
+func (h untilDone) WithGroup(name string) slog.Handler {
+	return untilDone{h.Handler.WithGroup(name), h.done}
+}
+
 // drain waits until no call runs any more, for a while.
 func (b *Bridge) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
@@ -58,7 +79,7 @@ func (b *Bridge) drain(ctx context.Context) {
 // server returns an MCP server with the one tool. Calls end when ctx does.
 func (b *Bridge) server(ctx context.Context) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcp-bridge", Version: b.opts.Version}, &mcp.ServerOptions{
-		Logger:       b.log,
+		Logger:       slog.New(untilDone{b.log.Handler(), ctx.Err}),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -178,6 +178,7 @@ func (l *loader) add(path string, def definition) {
 		return
 	}
 	if l.self.matches(server) {
+		l.problem(path, server.Name, ErrSelf)
 		return
 	}
 	if i, ok := l.byName[server.Name]; ok {

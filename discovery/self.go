@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +12,9 @@ import (
 
 // programName is the name the bridge is installed under.
 const programName = "mcp-bridge"
+
+// ErrSelf is why a definition of the bridge itself is left out.
+var ErrSelf = errors.New("it is mcp-bridge itself")
 
 // A selfMatcher recognises definitions that would start the bridge, which then
 // would start itself again, without end. It looks at what is run, never at

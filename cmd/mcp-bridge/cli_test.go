@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,9 +45,10 @@ func TestCommands(t *testing.T) {
 		{"version", []string{"version"}, "", exitOK, []string{"mcp-bridge ", "linux/"}, nil},
 		{"help", []string{"--help"}, "", exitOK, []string{"run", "exec", "tools", "servers", "doctor", "version"}, nil},
 		{"no command", nil, "", exitOK, []string{"Usage"}, nil},
-		{"unknown command", []string{"rnu"}, "", exitUsage, nil, []string{"unknown command", "mcp-bridge --help"}},
+		{"unknown command", []string{"rnu"}, "", exitUsage, nil, []string{`"rnu" for "mcp-bridge": did you mean run?`, "mcp-bridge --help"}},
 		{"unknown flag", []string{"version", "--nope"}, "", exitUsage, nil, []string{"--nope", "version --help"}},
-		{"unknown subcommand", []string{"tools", "serch", "x"}, "", exitUsage, nil, []string{"serch"}},
+		{"unknown subcommand", []string{"tools", "serch", "x"}, "", exitUsage, nil, []string{"serch", "did you mean search?", "mcp-bridge tools --help"}},
+		{"odd subcommand", []string{"servers", "lst"}, "", exitUsage, nil, []string{"did you mean list?"}},
 		{"group alone", []string{"tools"}, "", exitOK, []string{"search", "list", "describe", "call"}, nil},
 
 		{"exec code", []string{"exec", "-c", "1 + 1"}, "", exitOK, []string{"2\n"}, nil},
@@ -69,8 +71,17 @@ func TestCommands(t *testing.T) {
 		{"memory", []string{"exec", "--memory", "100m", "-c", "x = b'x' * (1 << 28)"}, "", exitFailure, nil, []string{"MemoryError"}},
 		{"little memory", []string{"exec", "--memory", "1m", "-c", "1"}, "", exitUsage, nil, []string{"--memory", "64m"}},
 		{"odd memory", []string{"exec", "--memory", "lots", "-c", "1"}, "", exitUsage, nil, []string{"--memory", "512m"}},
-		{"few processes", []string{"exec", "--pids", "1", "-c", "1"}, "", exitUsage, nil, []string{"--pids"}},
-		{"no processors", []string{"exec", "--cpus", "0", "-c", "1"}, "", exitUsage, nil, []string{"--cpus"}},
+		{"few processes", []string{"exec", "--pids", "1", "-c", "1"}, "", exitUsage, nil, []string{"--pids", "needs 8"}},
+		{"odd processes", []string{"exec", "--pids", "many", "-c", "1"}, "", exitUsage, nil, []string{`--pids: "many" is not a whole number`, "mcp-bridge exec --help"}},
+		{"no processors", []string{"exec", "--cpus", "0", "-c", "1"}, "", exitUsage, nil, []string{"--cpus: 0 is out of range: give 0.01 to "}},
+		{"hardly a processor", []string{"exec", "--cpus", "0.001", "-c", "1"}, "", exitUsage, nil, []string{"--cpus: 0.001 is out of range: give 0.01 to "}},
+		{"more processors than there are", []string{"exec", "--cpus", "4096", "-c", "1"}, "", exitUsage, nil, []string{"--cpus: 4096 is out of range: give 0.01 to "}},
+		{"odd processors", []string{"exec", "--cpus", "some", "-c", "1"}, "", exitUsage, nil, []string{`--cpus: "some" is not a number`}},
+		{"no time", []string{"exec", "--timeout", "0", "-c", "1"}, "", exitUsage, nil, []string{"--timeout", "between 0.001 and 86400"}},
+		{"neither yes nor no", []string{"exec", "--allow-unlimited=maybe", "-c", "1"}, "", exitUsage, nil, []string{`--allow-unlimited: "maybe" is not true or false`}},
+		{"a transport podman lacks", []string{"exec", "--transport", "fd", "--runtime", "podman", "-c", "1"}, "", exitUsage, nil, []string{"podman has no transport fd: use auto, socket or stdio"}},
+		{"a transport gvisor lacks", []string{"exec", "--transport", "socket", "--runtime", "gvisor", "-c", "1"}, "", exitUsage, nil, []string{"gvisor has no transport socket: use auto, fd or stdio"}},
+		{"an odd target", []string{"image", "build", "--target", "dat"}, "", exitUsage, nil, []string{"did you mean data?"}},
 		{"odd timeout", []string{"exec", "--timeout", "soon", "-c", "1"}, "", exitUsage, nil, []string{"--timeout"}},
 		{"negative timeout", []string{"exec", "--timeout=-1", "-c", "1"}, "", exitUsage, nil, []string{"--timeout"}},
 		{"timeout over the most", []string{"exec", "--timeout", "500", "-c", "1"}, "", exitUsage, nil, []string{"--max-timeout"}},
@@ -80,8 +91,8 @@ func TestCommands(t *testing.T) {
 		{"run with an unknown engine", []string{"run", "--runtime", "dokcer"}, "", exitUsage, nil, []string{"dokcer", "podman"}},
 		{"missing image", []string{"exec", "--image", "localhost/e2e-none:1", "-c", "1"}, "", exitNoEngine, nil, []string{"e2e-none", "mcp-bridge image build"}},
 		{"log level", []string{"exec", "--log-level", "debug", "-c", "1"}, "", exitOK, []string{"1\n"}, []string{"level=DEBUG"}},
-		{"odd log level", []string{"exec", "--log-level", "loud", "-c", "1"}, "", exitUsage, nil, []string{"--log-level"}},
-		{"run with an argument", []string{"run", "x"}, "", exitUsage, nil, []string{"unknown command"}},
+		{"odd log level", []string{"exec", "--log-level", "loud", "-c", "1"}, "", exitUsage, nil, []string{`--log-level: "loud" is not debug, info, warn or error`}},
+		{"run with an argument", []string{"run", "x"}, "", exitUsage, nil, []string{"unknown command", "mcp-bridge run --help"}},
 		{"exec never yields: nobody could wait on", []string{"exec", "--yield", "1", "-c", "1"}, "", exitUsage, nil, []string{"--yield"}},
 		{"version as a flag", []string{"--version"}, "", exitOK, []string{"mcp-bridge version "}, nil},
 		{"a missing folder", []string{"servers", "list", "--config-dir", "/nonexistent"}, "", exitOK, []string{"special"}, []string{"warning", "/nonexistent"}},
@@ -103,8 +114,12 @@ func TestCommands(t *testing.T) {
 		{"describe as Python writes it", []string{"tools", "describe", "tools.special.odd_name"}, "", exitOK, []string{"special.odd_name("}, nil},
 		{"describe as JSON", []string{"tools", "describe", "special.same", "--json"}, "", exitOK, []string{`"name": "same"`}, nil},
 		{"describe an unknown tool", []string{"tools", "describe", "special.nothing"}, "", exitFailure, nil, []string{"nothing", "tools list special"}},
+		{"describe a mistyped tool", []string{"tools", "describe", "special.smae"}, "", exitFailure, nil, []string{"did you mean same?"}},
+		{"call a mistyped server", []string{"tools", "call", "everthing.x"}, "", exitUsage, nil, []string{"did you mean everything.x?"}},
+		{"describe nothing", []string{"tools", "describe"}, "", exitUsage, nil, []string{"SERVER.TOOL", "mcp-bridge tools list SERVER"}},
+		{"list of a server unlike any", []string{"tools", "list", "zzzzzzzz"}, "", exitFailure, nil, []string{"hint: mcp-bridge servers list"}},
 		{"describe an unknown server", []string{"tools", "describe", "nothing.x"}, "", exitUsage, nil, []string{"nothing", "servers list"}},
-		{"describe no tool", []string{"tools", "describe", "special"}, "", exitUsage, nil, []string{"SERVER.TOOL"}},
+		{"describe no tool", []string{"tools", "describe", "special"}, "", exitUsage, nil, []string{"SERVER.TOOL", "hint: mcp-bridge tools list special"}},
 		{"call", []string{"tools", "call", "everything.echo", "--json", `{"message": "hi"}`}, "", exitOK, []string{"Echo: hi\n"}, nil},
 		{"call with structured content", []string{"tools", "call", "special.same", "--json", `{"value": 12345678901234567890123}`}, "", exitOK, []string{`12345678901234567890123`}, nil},
 		{"call, raw", []string{"tools", "call", "special.texts", "--raw"}, "", exitOK, []string{`"content"`, `"plain"`}, nil},
@@ -165,11 +180,14 @@ func TestEnvironment(t *testing.T) {
 		{"timeout", "MCP_BRIDGE_TIMEOUT=1", []string{"exec", "-c", "while True: pass"}, exitFailure, "", "Timed out"},
 		{"flag wins", "MCP_BRIDGE_IMAGE=localhost/e2e-none:1", []string{"exec", "--image", sandboxImage, "-c", "1"}, exitOK, "1\n", ""},
 		{"image", "MCP_BRIDGE_IMAGE=localhost/e2e-none:1", []string{"exec", "-c", "1"}, exitNoEngine, "", "e2e-none"},
-		{"runtime", "MCP_BRIDGE_RUNTIME=dokcer", []string{"exec", "-c", "1"}, exitUsage, "", "dokcer"},
+		{"runtime", "MCP_BRIDGE_RUNTIME=dokcer", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_RUNTIME: dokcer"},
 		{"memory", "MCP_BRIDGE_MEMORY=100m", []string{"exec", "-c", "b'x' * (1 << 28)"}, exitFailure, "", "MemoryError"},
-		{"pids", "MCP_BRIDGE_PIDS=1", []string{"exec", "-c", "1"}, exitUsage, "", "--pids"},
-		{"cpus", "MCP_BRIDGE_CPUS=-1", []string{"exec", "-c", "1"}, exitUsage, "", "--cpus"},
-		{"max timeout", "MCP_BRIDGE_MAX_TIMEOUT=5", []string{"exec", "-c", "1"}, exitUsage, "", "--max-timeout"},
+		{"pids", "MCP_BRIDGE_PIDS=1", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_PIDS: 1"},
+		{"cpus", "MCP_BRIDGE_CPUS=-1", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_CPUS: -1"},
+		{"max timeout", "MCP_BRIDGE_MAX_TIMEOUT=5", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_MAX_TIMEOUT 5"},
+		{"flag against a variable", "MCP_BRIDGE_MAX_TIMEOUT=5", []string{"exec", "--timeout", "6", "-c", "1"}, exitUsage, "", "--timeout 6 is more than MCP_BRIDGE_MAX_TIMEOUT 5"},
+		{"transport", "MCP_BRIDGE_TRANSPORT=fd", []string{"exec", "-c", "1"}, exitConfig, "", "podman has no transport fd"},
+		{"odd switch", "MCP_BRIDGE_ALLOW_UNLIMITED=maybe", []string{"exec", "-c", "1"}, exitConfig, "", `MCP_BRIDGE_ALLOW_UNLIMITED: "maybe" is not true or false`},
 		{"log level", "MCP_BRIDGE_LOG_LEVEL=debug", []string{"exec", "-c", "1"}, exitOK, "1\n", "level=DEBUG"},
 		{"odd value", "MCP_BRIDGE_MEMORY=lots", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_MEMORY"},
 		{"empty value", "MCP_BRIDGE_MEMORY=", []string{"exec", "-c", "1"}, exitOK, "1\n", ""},
@@ -251,10 +269,77 @@ func TestSelf(t *testing.T) {
 		"bridge":  {Command: binary, Args: []string{"run"}},
 		"special": specialServer(t),
 	}}
-	lacks(t, shell(t, &s, "servers", "list").stdout, "tools.bridge")
+	without := shell(t, &s, "servers", "list")
+	lacks(t, without.stdout, "tools.bridge")
+	told := `servers.json: server "bridge" is mcp-bridge itself and is left out (MCP_BRIDGE_ALLOW_SELF_SERVER=1 to keep it)`
+	if strings.Count(without.stderr, told) != 1 {
+		t.Errorf("stderr: %s", without.stderr)
+	}
+	contains(t, shell(t, &s, "doctor").stdout, "servers\n", "1 server\n", "it is mcp-bridge itself", "mend: remove it")
 	contains(t, shell(t, &s, "servers", "list", "--allow-self-server").stdout, "tools.bridge", "tools.special")
 	s.env = []string{"MCP_BRIDGE_ALLOW_SELF_SERVER=true"}
 	contains(t, shell(t, &s, "servers", "list").stdout, "tools.bridge")
+}
+
+// TestNoServers says why there are none.
+func TestNoServers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files map[string]string
+		told  string
+	}{
+		"empty folder": {nil, "put their definitions into "},
+		"one left out": {map[string]string{"a.json": "{"}, "was left out; the warning above says why"},
+		"two left out": {map[string]string{"a.json": "{", "b.json": `{"mcpServers": {"x": {"command": 5}}}`}, "2 definitions or files in "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup{dir: t.TempDir()}
+			for file, text := range test.files {
+				if err := os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, args := range [][]string{{"servers", "list"}, {"tools", "list"}, {"tools", "search", "x"}} {
+				got := shell(t, &s, args...)
+				contains(t, got.stderr, "no servers are configured: ", test.told, s.dir)
+				lacks(t, got.stdout+got.stderr, "~/MCPs")
+			}
+		})
+	}
+	gone := setup{dir: filepath.Join(t.TempDir(), "gone")}
+	cmd := gone.command(t, "servers", "list")
+	cmd.Args = append(cmd.Args, "--cache-dir="+t.TempDir())
+	contains(t, finish(t, cmd, "").stderr, "no servers are configured: there is no folder "+gone.dir)
+}
+
+// TestInterruptedRun has a person's ^C end a bridge: that is no error.
+func TestInterruptedRun(t *testing.T) {
+	t.Parallel()
+	s := setup{}
+	cmd := s.command(t, "run")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	var stdout, stderr buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	bridges.add(cmd.Process.Pid)
+	if _, err := io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, "the bridge answers", func() bool { return strings.Contains(stdout.String(), "serverInfo") })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || stderr.String() != "" {
+		t.Errorf("exit code %d, want %d, and stderr %q", code, exitInterrupted, stderr.String())
+	}
 }
 
 // TestInterrupted ends commands by SIGINT.

@@ -103,7 +103,7 @@ func TestImageCommands(t *testing.T) {
 			if got := shell(t, &s, "image", "check", "localhost/e2e-none:1"); got.code != exitNoEngine || !strings.Contains(got.stderr, "image missing") {
 				t.Errorf("check of no image: %+v", got)
 			}
-			if got := shell(t, &s, "image", "build", "--target", "none", "--name", image); got.code != exitFailure {
+			if got := shell(t, &s, "image", "build", "--target", "none", "--name", image); got.code != exitUsage || !strings.Contains(got.stderr, "did you mean sandbox or data?") {
 				t.Errorf("build of an unknown target: %+v", got)
 			}
 		})

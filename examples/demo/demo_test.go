@@ -82,7 +82,7 @@ func showsAll(t *testing.T, opts options) {
 func TestDemoWithoutLimits(t *testing.T) {
 	for text, want := range map[string]error{
 		"The sandbox cannot be started (gvisor): hardening not in force. To mend it on the host: run as root, or --allow-unlimited does without": errNoLimits,
-		"The sandbox cannot be started (podman): image missing": nil, // another error
+		"The sandbox cannot be started (podman): image missing":                                                                                  nil, // another error
 	} {
 		server := mcp.NewServer(&mcp.Implementation{Name: "refuses"}, nil)
 		server.AddTool(&mcp.Tool{Name: "run_python", InputSchema: map[string]any{"type": "object"}},

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
@@ -20,29 +19,6 @@ const sweepTimeout = 30 * time.Second
 
 func (r *root) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(r.io.Err, &slog.HandlerOptions{Level: r.settings.logLevel}))
-}
-
-// config reads the server definitions. What is wrong with one of them is told
-// and keeps none of the others away.
-func (r *root) config() *discovery.Config {
-	executable, err := os.Executable()
-	if err != nil {
-		executable = "" // then the bridge knows itself by name only
-	}
-	config := discovery.Load(discovery.LoadOptions{
-		Dirs:       r.settings.configDirs,
-		Executable: executable,
-		AllowSelf:  r.settings.allowSelf,
-	})
-	for _, dir := range r.settings.configDirs {
-		if _, err := os.Stat(dir); err != nil && !strings.HasPrefix(dir, "~") { // one that was asked for, unlike ~/MCPs
-			fmt.Fprintf(r.io.Err, "mcp-bridge: warning: --config-dir: %v\n", err)
-		}
-	}
-	for _, problem := range config.Problems {
-		fmt.Fprintf(r.io.Err, "mcp-bridge: warning: %v\n", problem)
-	}
-	return config
 }
 
 // proxy opens the catalog and the upstream servers; the caller closes it.

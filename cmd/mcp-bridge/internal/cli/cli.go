@@ -92,7 +92,7 @@ func hintOf(err error) string {
 		return e.hint
 	}
 	if e, ok := errors.AsType[*proxy.Error](err); ok {
-		return e.Hint
+		return shellHint.Replace(e.Hint)
 	}
 	return runtime.HintOf(err)
 }
@@ -119,6 +119,7 @@ type root struct {
 	*cobra.Command
 	io       IO
 	settings settings
+	taken    string // the engine that auto took, once it has
 }
 
 func newRoot(stdio IO) *root {
@@ -140,9 +141,7 @@ func newRoot(stdio IO) *root {
 	r.SetOut(stdio.Out)
 	r.SetErr(stdio.Err)
 	r.CompletionOptions.DisableDefaultCmd = true
-	r.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(cmd.CommandPath()+" --help", "%v", err)
-	})
+	r.SetFlagErrorFunc(flagError)
 	r.settings.addCommon(r.PersistentFlags())
 	r.AddCommand(r.runCommand(), r.execCommand(), r.toolsCommand(), r.serversCommand(), r.imageCommand(), r.doctorCommand(), r.versionCommand())
 	return r
@@ -150,9 +149,9 @@ func newRoot(stdio IO) *root {
 
 func (r *root) execute(ctx context.Context, args []string) error {
 	r.SetArgs(args)
-	err := r.ExecuteContext(ctx)
+	cmd, err := r.ExecuteContextC(ctx)
 	if err != nil && isCobraUsage(err) {
-		return usageError("mcp-bridge --help", "%v", err)
+		return cobraUsage(cmd, err)
 	}
 	return err
 }

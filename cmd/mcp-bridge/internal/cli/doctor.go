@@ -22,6 +22,7 @@ type diagnosis struct {
 	Works   bool              `json:"works"`   // the cell ran
 	Engines []engineDiagnosis `json:"engines"` // in the order auto tries them
 	Host    []runtime.Finding `json:"host"`
+	Servers []runtime.Finding `json:"servers"` // of their definitions
 	Cell    cellDiagnosis     `json:"cell"`
 }
 
@@ -78,7 +79,7 @@ func (r *root) diagnose(ctx context.Context) (*diagnosis, error) {
 	}
 	log := r.logger()
 	engines := openAll(named, r.engineOptions(log))
-	d := &diagnosis{Version: programVersion(), Engines: diagnoseEngines(ctx, engines, r.settings.image), Host: r.diagnoseHost()}
+	d := &diagnosis{Version: programVersion(), Engines: diagnoseEngines(ctx, engines, r.settings.image), Host: r.diagnoseHost(), Servers: r.diagnoseServers()}
 	taken := ""
 	all := runtime.NewFirstOf(engines, func(e runtime.Engine, _ []*runtime.Error) { taken = e.Name() })
 	defer func() {

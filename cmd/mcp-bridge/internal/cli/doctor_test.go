@@ -66,8 +66,9 @@ func ill() *diagnosis {
 			{Name: "cgroup limits", Level: runtime.LevelWarn, Detail: "pids only\x1b[2J", Fix: "systemctl\nedit user@"},
 			{Name: "image", Level: runtime.LevelFail, Detail: "missing", Fix: "make image"},
 		}}},
-		Host: []runtime.Finding{{Name: "kernel", Level: runtime.LevelOK, Detail: "Linux"}},
-		Cell: describeTrial(trial{err: &runtime.Error{Engine: "podman", Op: "start", Err: runtime.ErrImageMissing, Hint: "make image"}, took: 1500 * time.Microsecond}, ""),
+		Host:    []runtime.Finding{{Name: "kernel", Level: runtime.LevelOK, Detail: "Linux"}},
+		Servers: []runtime.Finding{{Name: "definitions", Level: runtime.LevelOK, Detail: "2 servers"}},
+		Cell:    describeTrial(trial{err: &runtime.Error{Engine: "podman", Op: "start", Err: runtime.ErrImageMissing, Hint: "make image"}, took: 1500 * time.Microsecond}, ""),
 	}
 }
 
@@ -80,6 +81,8 @@ func TestPrintDiagnosis(t *testing.T) {
                    mend: make image
 this machine
   ✓ kernel  Linux
+servers
+  ✓ definitions  2 servers
 a real cell
   ✗ cell  podman: start: image missing
           mend: make image
@@ -123,7 +126,7 @@ func TestDiagnosisJSON(t *testing.T) {
 		`{"name":"version","level":"ok","detail":"5.4","fix":"nothing to mend"},` +
 		`{"name":"cgroup limits","level":"warn","detail":"pids only\u001b[2J","fix":"systemctl\nedit user@"},` +
 		`{"name":"image","level":"fail","detail":"missing","fix":"make image"}]}],` +
-		`"host":[{"name":"kernel","level":"ok","detail":"Linux"}],` +
+		`"host":[{"name":"kernel","level":"ok","detail":"Linux"}],"servers":[{"name":"definitions","level":"ok","detail":"2 servers"}],` +
 		`"cell":{"name":"cell","level":"fail","detail":"podman: start: image missing","fix":"make image","duration_ms":1.5}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

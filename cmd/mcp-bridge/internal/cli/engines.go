@@ -16,21 +16,33 @@ import (
 // order auto tries them.
 func engines() []namedEngine {
 	return []namedEngine{
-		{"podman", func(o engineOptions) (runtime.Engine, error) {
+		{"podman", []runtime.Transport{runtime.TransportSocket, runtime.TransportStdio}, func(o engineOptions) (runtime.Engine, error) {
 			return podman.New(podman.Options{DefaultImage: defaultImage, Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
-		{"docker", func(o engineOptions) (runtime.Engine, error) {
+		{"docker", []runtime.Transport{runtime.TransportSocket, runtime.TransportStdio}, func(o engineOptions) (runtime.Engine, error) {
 			return docker.New(docker.Options{DefaultImage: defaultImage, Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
-		{"gvisor", func(o engineOptions) (runtime.Engine, error) {
+		{"gvisor", []runtime.Transport{runtime.TransportFD, runtime.TransportStdio}, func(o engineOptions) (runtime.Engine, error) {
 			return gvisor.New(gvisor.Options{Transport: o.transport, AllowUnlimited: o.allowUnlimited, Logger: o.log})
 		}},
 	}
 }
 
+// ownImage is what an engine uses if no image is named.
+func ownImage(engine string) string {
+	switch engine {
+	case "gvisor":
+		return "this machine's Python"
+	case auto: // none was taken
+		return "the engine's own image"
+	}
+	return defaultImage
+}
+
 type namedEngine struct {
-	name string
-	open func(engineOptions) (runtime.Engine, error)
+	name       string
+	transports []runtime.Transport // that it has, besides auto
+	open       func(engineOptions) (runtime.Engine, error)
 }
 
 // engineOptions are what the settings say to whatever engine it will be.
@@ -73,7 +85,12 @@ func (r *root) namedEngines() ([]namedEngine, error) {
 	}
 	i := slices.IndexFunc(all, func(e namedEngine) bool { return e.name == r.settings.runtime })
 	if i < 0 {
-		return nil, usageError("use --runtime "+strings.Join(engineNames(), " or ")+", or auto", "unknown container engine %q", r.settings.runtime)
+		return nil, usageError("", "there is no engine %q", r.settings.runtime) // its flag has seen to that
+	}
+	asked := runtime.Transport(r.settings.transport)
+	if asked != runtime.TransportAuto && !slices.Contains(all[i].transports, asked) {
+		return nil, r.settings.wrong([]string{"runtime", "transport"}, "%s has no transport %s: use auto, %s or %s",
+			all[i].name, asked, all[i].transports[0], all[i].transports[1])
 	}
 	return all[i : i+1], nil
 }
@@ -95,6 +112,7 @@ func openAll(named []namedEngine, opts engineOptions) []runtime.Engine {
 // tellEngine says which engine auto has taken, and what was wrong with those
 // that come before it.
 func (r *root) tellEngine(e runtime.Engine, failed []*runtime.Error) {
+	r.taken = e.Name()
 	why := ""
 	if len(failed) > 0 {
 		reasons := make([]string, len(failed))

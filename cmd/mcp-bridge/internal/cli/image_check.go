@@ -100,19 +100,19 @@ func (r *root) checkImage(ctx context.Context, image string, wanted []string) ([
 	if _, ok := errors.AsType[*runtime.Error](t.err); ok && !errors.Is(t.err, runtime.ErrNoProgram) {
 		return nil, t.err
 	}
-	return describeImage(cmp.Or(image, "the engine's own image"), t, wanted), nil
+	return describeImage(cmp.Or(image, ownImage(cmp.Or(r.taken, engine.Name()))), t, wanted), nil
 }
 
 func describeImage(image string, t trial, wanted []string) []runtime.Finding {
 	if t.err != nil {
-		return []runtime.Finding{{Name: "kernel", Level: runtime.LevelFail, Detail: image + ": " + t.err.Error(), Fix: hintOf(t.err)}}
+		return []runtime.Finding{{Name: "image", Level: runtime.LevelFail, Detail: image + ": " + t.err.Error(), Fix: hintOf(t.err)}}
 	}
 	var c content
 	if err := json.Unmarshal([]byte(t.text), &c); err != nil || c.Python == "" {
-		return []runtime.Finding{{Name: "kernel", Level: runtime.LevelFail, Detail: image + ": its Python does not answer as Python does"}}
+		return []runtime.Finding{{Name: "image", Level: runtime.LevelFail, Detail: image + ": its Python does not answer as Python does"}}
 	}
 	found := []runtime.Finding{
-		{Name: "kernel", Level: runtime.LevelOK, Detail: fmt.Sprintf("%s: works, %.2f s from a sandbox's start to the answer", image, t.took.Seconds())},
+		{Name: "image", Level: runtime.LevelOK, Detail: fmt.Sprintf("%s: works, %.2f s from a sandbox's start to the answer", image, t.took.Seconds())},
 		{Name: "python", Level: runtime.LevelOK, Detail: c.Python},
 		dataFinding(c.Modules),
 	}

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,6 +117,9 @@ func (w recipe) options() (runtime.BuildOptions, error) {
 			return opts, usageError("", "--context %s is not a folder", w.context)
 		}
 		opts.Context = os.DirFS(w.context)
+	}
+	if targets := []string{"sandbox", "data"}; w.file == "" && !slices.Contains(targets, w.target) {
+		return opts, usageError("mcp-bridge image build --help", "there is no --target %q%s", w.target, didYouMean(cmp.Or(strings.Join(similar(w.target, targets), ""), "sandbox or data")))
 	}
 	var dockerfile []byte
 	var err error

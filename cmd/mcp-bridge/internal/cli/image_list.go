@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -28,6 +30,7 @@ type listedImage struct {
 	Bytes   int64     `json:"bytes"`
 	Created time.Time `json:"created"`
 	Python  string    `json:"python,omitempty"` // if the image says so
+	Used    bool      `json:"used"`             // sandboxes on this engine are started from it
 }
 
 func (r *root) imageListCommand() *cobra.Command {
@@ -49,6 +52,7 @@ func (r *root) imageListCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	r.settings.addEngine(cmd.Flags())
+	r.settings.addImage(cmd.Flags())
 	return cmd
 }
 
@@ -68,6 +72,7 @@ func (r *root) listImages(ctx context.Context) ([]listedImage, error) {
 				if len(i.Names) > 0 {
 					listed = append(listed, listedImage{
 						Engine: s.name, ID: i.ID, Names: i.Names, Bytes: i.Bytes, Created: i.Created, Python: i.Labels[pythonLabel],
+						Used: slices.ContainsFunc(i.Names, func(name string) bool { return sameImage(name, cmp.Or(r.settings.image, ownImage(s.name))) }),
 					})
 				}
 			}
@@ -96,11 +101,25 @@ func (r *root) writeImages(images []listedImage, now time.Time) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(r.io.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ENGINE\tIMAGE\tSIZE\tAGE\tPYTHON")
+	fmt.Fprintln(w, "ENGINE\tIMAGE\tSIZE\tAGE\tPYTHON\tUSED")
 	for _, i := range images {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Engine, oneLined(strings.Join(i.Names, ", ")), size(i.Bytes), age(now, i.Created), cmp.Or(oneLined(i.Python), "?"))
+		used := ""
+		if i.Used {
+			used = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.Engine, oneLined(strings.Join(i.Names, ", ")), size(i.Bytes), age(now, i.Created), cmp.Or(oneLined(i.Python), "?"), used)
 	}
 	return w.Flush()
+}
+
+// sameImage reports whether two names are of the same image.
+func sameImage(a, b string) bool {
+	first, err := name.ParseReference(a)
+	if err != nil {
+		return a == b
+	}
+	second, err := name.ParseReference(b)
+	return err == nil && first.Name() == second.Name()
 }
 
 // age writes how long ago something was, in one unit.

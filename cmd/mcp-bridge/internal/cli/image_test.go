@@ -66,7 +66,7 @@ func TestRecipe(t *testing.T) {
 	if _, err := fs.Stat(opts.Context, "Dockerfile"); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []recipe{{file: dir + "/none"}, {context: dir + "/none"}, {context: file}} {
+	for _, bad := range []recipe{{file: dir + "/none"}, {target: "data", context: dir + "/none"}, {target: "data", context: file}, {target: "dat"}} {
 		if _, err := bad.options(); exitCode(t.Context(), err) != exitUsage {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -82,12 +82,12 @@ func TestDescribeImage(t *testing.T) {
 		want   string // level and name of each finding
 		says   string
 	}{
-		{"plain", trial{text: `{"python": "3.12.1", "modules": {"numpy": null}}`, took: took}, nil, "ok kernel ok python warn data", "0.25 s"},
-		{"data", trial{text: `{"python": "3.14.0", "modules": {"matplotlib": "1", "numpy": "2", "openpyxl": "3", "pandas": "4", "PIL": "5", "scipy": ""}}`}, []string{"numpy"}, "ok kernel ok python ok data ok numpy", "PIL 5, scipy"},
-		{"missing", trial{text: `{"python": "3.14.0", "modules": {}}`}, []string{"numpy", "foo"}, "ok kernel ok python warn data fail numpy fail foo", "--target data"},
-		{"no kernel", trial{err: fmt.Errorf("%w: 3.9", runtime.ErrNoProgram)}, nil, "fail kernel", "3.9"},
-		{"lies", trial{text: `{"python": 5}`}, nil, "fail kernel", "does not answer"},
-		{"babble", trial{text: "hello"}, nil, "fail kernel", "does not answer"},
+		{"plain", trial{text: `{"python": "3.12.1", "modules": {"numpy": null}}`, took: took}, nil, "ok image ok python warn data", "0.25 s"},
+		{"data", trial{text: `{"python": "3.14.0", "modules": {"matplotlib": "1", "numpy": "2", "openpyxl": "3", "pandas": "4", "PIL": "5", "scipy": ""}}`}, []string{"numpy"}, "ok image ok python ok data ok numpy", "PIL 5, scipy"},
+		{"missing", trial{text: `{"python": "3.14.0", "modules": {}}`}, []string{"numpy", "foo"}, "ok image ok python warn data fail numpy fail foo", "--target data"},
+		{"no kernel", trial{err: fmt.Errorf("%w: 3.9", runtime.ErrNoProgram)}, nil, "fail image", "3.9"},
+		{"lies", trial{text: `{"python": 5}`}, nil, "fail image", "does not answer"},
+		{"babble", trial{text: "hello"}, nil, "fail image", "does not answer"},
 	} {
 		found := describeImage("x", test.trial, test.wanted)
 		var levels []string
@@ -108,14 +108,14 @@ func TestWriteImages(t *testing.T) {
 	r := newRoot(IO{Out: &out, Err: &err})
 	now := time.Unix(1e9, 0)
 	images := []listedImage{
-		{Engine: "podman", Names: []string{"localhost/a:1", "localhost/a:2"}, Bytes: 79 << 20, Created: now.Add(-90 * time.Minute), Python: "3.14.8"},
+		{Engine: "podman", Names: []string{"localhost/a:1", "localhost/a:2"}, Bytes: 79 << 20, Created: now.Add(-90 * time.Minute), Python: "3.14.8", Used: true},
 		{Engine: "docker", Names: []string{"odd\nname"}, Bytes: 5, Created: now.Add(-96 * time.Hour)},
 	}
 	if err := r.writeImages(images, now); err != nil {
 		t.Fatal(err)
 	}
-	const want = `ENGINE  IMAGE                         SIZE    AGE   PYTHON
-podman  localhost/a:1, localhost/a:2  79 MiB  1 h   3.14.8
+	const want = `ENGINE  IMAGE                         SIZE    AGE   PYTHON  USED
+podman  localhost/a:1, localhost/a:2  79 MiB  1 h   3.14.8  yes
 docker  odd name                      5 B     4 d   ?
 `
 	if got := out.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") || strings.Count(got, "\n") != 3 {
@@ -127,6 +127,23 @@ docker  odd name                      5 B     4 d   ?
 	for d, want := range map[time.Duration]string{0: "now", -time.Hour: "now", 5 * time.Minute: "5 min", 47 * time.Hour: "47 h", 480 * time.Hour: "20 d"} {
 		if got := age(now, now.Add(-d)); got != want {
 			t.Errorf("age(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestSameImage(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{"localhost/a:latest", "localhost/a", true},
+		{"docker.io/library/python:3.14", "python:3.14", true},
+		{"localhost/a:1", "localhost/a", false},
+		{"localhost/a", "this machine's Python", false},
+		{"<none>", "<none>", true},
+	} {
+		if got := sameImage(test.a, test.b); got != test.same {
+			t.Errorf("sameImage(%q, %q) = %v", test.a, test.b, got)
 		}
 	}
 }

@@ -39,6 +39,8 @@ func (p *printer) diagnosis(d *diagnosis) error {
 	}
 	p.heading("this machine")
 	p.findings(d.Host)
+	p.heading("servers")
+	p.findings(d.Servers)
 	p.heading("a real cell")
 	p.findings([]runtime.Finding{d.Cell.Finding})
 	return p.err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,9 +25,18 @@ func (r *root) runCommand() *cobra.Command {
 				return err
 			}
 			defer a.close(r.logger())
+			if isTerminal(r.io.In) {
+				fmt.Fprintln(r.io.Err, "mcp-bridge: run speaks MCP on stdin, for a client to start it; to run Python from a shell: mcp-bridge exec")
+			}
 			in, restore := pollable(r.io.In)
 			defer restore()
-			return a.bridge.Serve(cmd.Context(), in, r.io.Out)
+			if err := a.bridge.Serve(cmd.Context(), in, r.io.Out); err != nil {
+				return err
+			}
+			if cmd.Context().Err() != nil {
+				return &hintedError{err: errShown, code: exitInterrupted}
+			}
+			return nil
 		},
 	}
 	r.settings.addSandbox(cmd.Flags())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/proxy"
 )
 
@@ -26,12 +27,12 @@ func (r *root) serversListCommand() *cobra.Command {
 		Short: "List the configured servers; starts none",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return r.withProxy(func(p *proxy.Proxy) error {
+			return r.withProxy(func(p *proxy.Proxy, config *discovery.Config) error {
 				infos := p.Servers()
 				if asJSON {
 					return r.writeJSON(infos)
 				}
-				return r.writeServers(infos)
+				return r.writeServers(infos, config)
 			})
 		},
 	}
@@ -39,9 +40,9 @@ func (r *root) serversListCommand() *cobra.Command {
 	return cmd
 }
 
-func (r *root) writeServers(infos []proxy.ServerInfo) error {
+func (r *root) writeServers(infos []proxy.ServerInfo, config *discovery.Config) error {
 	if len(infos) == 0 {
-		fmt.Fprintln(r.io.Err, "no servers are configured: put their definitions into ~/MCPs/*.json")
+		fmt.Fprintln(r.io.Err, r.noServers(config))
 		return nil
 	}
 	w := tabwriter.NewWriter(r.io.Out, 0, 0, 2, ' ', 0)

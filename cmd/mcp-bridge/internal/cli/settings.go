@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -41,6 +41,8 @@ type settings struct {
 	warm         int
 	maxSandboxes int
 	idleTimeout  secondsOrNever
+
+	sources map[string]string // where a setting was given, by its flag's name; see nameOf
 }
 
 func (s *settings) addCommon(flags *pflag.FlagSet) {
@@ -54,11 +56,17 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 	s.addEngine(flags)
 	s.memory = 512 << 20
 	s.timeout, s.maxTimeout = seconds(30*time.Second), seconds(120*time.Second)
-	flags.StringVar(&s.image, "image", "", "image of the sandbox, with Python 3.10 or newer (default the engine's own: "+defaultImage+")")
+	s.addImage(flags)
 	s.addPull(flags)
 	flags.Var(&s.memory, "memory", "memory of a sandbox, such as 512m or 2g")
 	flags.Int64Var(&s.pids, "pids", 128, "processes and threads of a sandbox")
 	flags.Float64Var(&s.cpus, "cpus", 1, "processors of a sandbox")
+	check(flags, "memory", func() error { return atLeast(s.memory >= 64<<20, "is too small: Python needs 64m") })
+	check(flags, "pids", func() error { return atLeast(s.pids >= 8, "is too few: the kernel needs 8") })
+	most := processors()
+	check(flags, "cpus", func() error {
+		return atLeast(s.cpus >= leastCPUs && s.cpus <= most, fmt.Sprintf("is out of range: give %v to %v", leastCPUs, most))
+	})
 	flags.BoolVar(&s.allowUnlimited, "allow-unlimited", false, "start sandboxes even where memory, processes and processors cannot be limited")
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")
@@ -68,7 +76,12 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 func (s *settings) addEngine(flags *pflag.FlagSet) {
 	s.transport = transport(runtime.TransportAuto)
 	flags.StringVar(&s.runtime, "runtime", auto, "container engine: "+strings.Join(engineNames(), " or ")+", or auto: the first that works")
+	check(flags, "runtime", s.knownEngine)
 	flags.Var(&s.transport, "transport", "how a sandbox is joined to the host: auto, socket, fd or stdio")
+}
+
+func (s *settings) addImage(flags *pflag.FlagSet) {
+	flags.StringVar(&s.image, "image", "", "image of the sandbox, with Python 3.10 or newer (default the engine's own: "+defaultImage+")")
 }
 
 func (s *settings) addPull(flags *pflag.FlagSet) {
@@ -82,55 +95,29 @@ func (s *settings) addRun(flags *pflag.FlagSet) {
 	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
 	flags.IntVar(&s.warm, "warm", 1, "spare sandboxes kept ready for sessions to come")
 	flags.IntVar(&s.maxSandboxes, "max-sandboxes", 16, "sandboxes at a time, spare ones included; the one idle longest makes room")
+	check(flags, "warm", func() error { return atLeast(s.warm >= 0, "is less than 0") })
+	check(flags, "max-sandboxes", func() error { return atLeast(s.maxSandboxes >= 1, "is less than 1") })
 	flags.Var(&s.idleTimeout, "runtime-idle-timeout", "seconds without a cell after which a sandbox is stopped; 0 is never")
 }
 
 // validate checks what no single flag can know.
 func (s *settings) validate() error {
-	switch {
-	case s.memory < 64<<20:
-		return usageError("", "--memory %v is too small: Python needs 64m", s.memory.String())
-	case s.pids < 8:
-		return usageError("", "--pids %d is too few: the kernel needs 8", s.pids)
-	case s.cpus <= 0:
-		return usageError("", "--cpus must be more than 0, not %v", s.cpus)
-	case s.timeout > s.maxTimeout:
-		return usageError("raise --max-timeout", "--timeout %v is more than --max-timeout %v", s.timeout.String(), s.maxTimeout.String())
+	if s.timeout > s.maxTimeout {
+		return s.wrong([]string{"timeout", "max-timeout"}, "%s %v is more than %s %v",
+			s.nameOf("timeout"), s.timeout.String(), s.nameOf("max-timeout"), s.maxTimeout.String())
 	}
 	return nil
 }
 
 // validateRun checks what only `run` has.
 func (s *settings) validateRun() error {
-	switch {
-	case s.maxSandboxes < 1:
-		return usageError("", "--max-sandboxes must be 1 or more, not %d", s.maxSandboxes)
-	case s.warm < 0 || s.warm > s.maxSandboxes:
-		return usageError("", "--warm must be between 0 and --max-sandboxes %d, not %d", s.maxSandboxes, s.warm)
+	if s.warm > s.maxSandboxes {
+		return s.wrong([]string{"warm", "max-sandboxes"}, "%s %d is more than %s %d",
+			s.nameOf("warm"), s.warm, s.nameOf("max-sandboxes"), s.maxSandboxes)
 	}
 	return nil
 }
 
 func (s *settings) limits() runtime.Limits {
 	return runtime.Limits{MemoryBytes: int64(s.memory), PIDs: s.pids, CPUs: s.cpus}
-}
-
-// isCobraUsage reports whether cobra itself refused the command line; its own
-// errors have no type.
-func isCobraUsage(err error) bool {
-	text := err.Error()
-	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "required flag", "if any flags in the group", "at least one of the flags", "invalid argument"} {
-		if strings.HasPrefix(text, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// needsSubcommand is the RunE of a command that only groups others.
-func needsSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError(cmd.CommandPath()+" --help", "unknown command %q for %q", args[0], cmd.CommandPath())
-	}
-	return cmd.Help()
 }

@@ -26,21 +26,31 @@ func (s *settings) complete(flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	path, _ := configFile() // there is none if it is not known
 	known := knownSettings()
+	s.sources = map[string]string{}
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed || known.Lookup(flag.Name) == nil {
+		if known.Lookup(flag.Name) == nil {
+			return
+		}
+		if flag.Changed {
+			s.sources[flag.Name] = "--" + flag.Name
 			return
 		}
 		name := "MCP_BRIDGE_" + strings.ToUpper(underscored(flag.Name))
 		if value := os.Getenv(name); value != "" {
-			if err := flag.Value.Set(value); err != nil {
-				errs = append(errs, configError("unset it, or see --"+flag.Name+" in mcp-bridge run --help", "environment variable %s=%q: %v", name, value, err))
+			s.sources[flag.Name] = name
+			if err := set(flag, value); err != nil {
+				errs = append(errs, configError("unset it, or see --"+flag.Name+" in mcp-bridge run --help", "environment variable %s: %v", name, err))
 			}
 			return
 		}
 		if value, ok := file[underscored(flag.Name)]; ok {
-			errs = append(errs, flag.Value.Set(value)) // known to be good
+			s.sources[flag.Name] = underscored(flag.Name) + " in " + path
+			errs = append(errs, set(flag, value)) // known to be good
+		} else {
+			s.sources[flag.Name] = "the default --" + flag.Name
 		}
 	})
 	return errors.Join(errs...)
@@ -110,7 +120,7 @@ func checkConfig(path string, keys map[string]any) (map[string]string, error) {
 		}
 		text, err := flagText(keys[key])
 		if err == nil {
-			err = known.Lookup(strings.ReplaceAll(key, "_", "-")).Value.Set(text)
+			err = set(known.Lookup(strings.ReplaceAll(key, "_", "-")), text)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", key, err))

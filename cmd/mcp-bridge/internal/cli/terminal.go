@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"unicode"
+
+	"golang.org/x/term"
 )
 
 // plain returns w, made harmless if it is a terminal: what servers and cells say
@@ -20,6 +22,12 @@ func plain(w io.Writer) io.Writer {
 		return w
 	}
 	return terminal{w}
+}
+
+// isTerminal reports whether in is one, where a person types.
+func isTerminal(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 type terminal struct{ w io.Writer }

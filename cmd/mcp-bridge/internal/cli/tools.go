@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,10 +36,14 @@ func (r *root) toolsSearchCommand() *cobra.Command {
 			if limit < 1 {
 				return usageError("", "--limit must be at least 1, not %d", limit)
 			}
-			return r.withProxy(func(p *proxy.Proxy) error {
+			return r.withProxy(func(p *proxy.Proxy, config *discovery.Config) error {
 				result, err := p.Search(cmd.Context(), strings.Join(args, " "), limit)
 				if err != nil {
 					return err
+				}
+				result.Note = shellNote.Replace(result.Note)
+				if len(config.Servers) == 0 {
+					result.Note = r.noServers(config)
 				}
 				if asJSON {
 					return r.writeJSON(result)
@@ -50,6 +56,17 @@ func (r *root) toolsSearchCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
+
+// shellNote has the ways of a shell for those of Python, in what a search says.
+var shellNote = strings.NewReplacer("see tools.servers()", "`mcp-bridge tools list SERVER` says why")
+
+// shellHint has them in what mends a server.
+var shellHint = strings.NewReplacer(
+	"see tools.servers()", "mcp-bridge servers list",
+	"tools.servers()", "mcp-bridge servers list",
+	"the user has to ", "",
+	"the user can ", "",
+)
 
 // writeHits prints a line for each hit; what else there is to say goes to stderr.
 func (r *root) writeHits(result discovery.Result) error {
@@ -82,7 +99,12 @@ func (r *root) toolsListCommand() *cobra.Command {
 		Short: "List the tools of one server, or of all",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withProxy(func(p *proxy.Proxy) error { return r.listTools(cmd.Context(), p, args, asJSON) })
+			return r.withProxy(func(p *proxy.Proxy, config *discovery.Config) error {
+				if len(config.Servers) == 0 {
+					fmt.Fprintln(r.io.Err, r.noServers(config))
+				}
+				return r.listTools(cmd.Context(), p, args, asJSON)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -135,9 +157,9 @@ func (r *root) toolsDescribeCommand() *cobra.Command {
 		Use:     "describe SERVER.TOOL",
 		Short:   "Show a tool's signature, parameters and description",
 		Example: "  mcp-bridge tools describe github.create_issue",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withProxy(func(p *proxy.Proxy) error {
+			return r.withProxy(func(p *proxy.Proxy, _ *discovery.Config) error {
 				_, doc, err := findTool(cmd.Context(), p, args[0])
 				if err != nil {
 					return err
@@ -183,13 +205,13 @@ func (r *root) toolsCallCommand() *cobra.Command {
 		Use:     "call SERVER.TOOL [--json ARGUMENTS]",
 		Short:   "Call a tool and print what it returns",
 		Example: `  mcp-bridge tools call everything.get_sum --json '{"a": 2, "b": 3}'`,
-		Args:    cobra.ExactArgs(1),
+		Args:    oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var fields map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(arguments), &fields); err != nil || fields == nil {
 				return usageError(`for example --json '{"title": "x"}'`, "--json must be a JSON object: %s", arguments)
 			}
-			return r.withProxy(func(p *proxy.Proxy) error {
+			return r.withProxy(func(p *proxy.Proxy, _ *discovery.Config) error {
 				server, doc, err := findTool(cmd.Context(), p, args[0])
 				if err != nil {
 					return err
@@ -248,6 +270,14 @@ func (r *root) writeResult(result json.RawMessage, raw bool) error {
 	return nil
 }
 
+// oneTool is for commands that take SERVER.TOOL.
+func oneTool(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError("mcp-bridge tools list SERVER", "%s takes one tool, as SERVER.TOOL", cmd.CommandPath())
+	}
+	return nil
+}
+
 // findTool resolves SERVER.TOOL, either by name or by identifier. Names may
 // contain dots, so every split is tried.
 func findTool(ctx context.Context, p *proxy.Proxy, path string) (string, discovery.ToolDoc, error) {
@@ -267,23 +297,40 @@ func findTool(ctx context.Context, p *proxy.Proxy, path string) (string, discove
 			return "", discovery.ToolDoc{}, err
 		}
 		tool := path[i+1:]
+		var idents []string
 		for _, doc := range docs {
 			if doc.Name == tool || doc.Ident == tool {
 				return server, doc, nil
 			}
+			idents = append(idents, doc.Ident)
 		}
 		return "", discovery.ToolDoc{}, &hintedError{
-			err: fmt.Errorf("server %s has no tool %q", server, tool), code: exitFailure,
-			hint: "mcp-bridge tools list " + server,
+			err:  fmt.Errorf("server %s has no tool %q%s", server, tool, didYouMean(similar(tool, idents)...)),
+			code: exitFailure, hint: "mcp-bridge tools list " + server,
 		}
 	}
-	return "", discovery.ToolDoc{}, usageError("mcp-bridge servers list", "%q is not SERVER.TOOL with a configured server", path)
+	return "", discovery.ToolDoc{}, noSuchServer(path, known)
+}
+
+// noSuchServer is the error for what does not begin with a server and a dot.
+func noSuchServer(path string, known map[string]string) error {
+	if server, ok := known[path]; ok {
+		return usageError("mcp-bridge tools list "+server, "%q is a server: name one of its tools, as SERVER.TOOL", path)
+	}
+	names := slices.Sorted(maps.Keys(known))
+	server, tool, dotted := strings.Cut(path, ".")
+	meant := similar(server, names)
+	if dotted && len(meant) > 0 {
+		meant[0] += "." + tool
+	}
+	return usageError("mcp-bridge servers list", "%q is not SERVER.TOOL with a configured server%s", path, didYouMean(meant...))
 }
 
 // withProxy runs f with the configured servers, and ends those it started.
-func (r *root) withProxy(f func(*proxy.Proxy) error) error {
+func (r *root) withProxy(f func(*proxy.Proxy, *discovery.Config) error) error {
 	log := r.logger()
-	p, err := r.proxy(r.config(), log)
+	config := r.config()
+	p, err := r.proxy(config, log)
 	if err != nil {
 		return err
 	}
@@ -292,7 +339,7 @@ func (r *root) withProxy(f func(*proxy.Proxy) error) error {
 			log.Warn("servers not closed", "error", err)
 		}
 	}()
-	return f(p)
+	return f(p, config)
 }
 
 func (r *root) writeJSON(v any) error {

@@ -43,8 +43,8 @@ func (s *seconds) Set(text string) error {
 	if n, plain := strconv.ParseFloat(text, 64); plain == nil {
 		d, err = time.Duration(n*float64(time.Second)), nil
 	}
-	if err != nil || d <= 0 || d > 24*time.Hour {
-		return fmt.Errorf("%q is not a number of seconds between 0 and 86400", text)
+	if err != nil || d < time.Millisecond || d > 24*time.Hour {
+		return fmt.Errorf("%q is not a number of seconds between 0.001 and 86400", text)
 	}
 	*s = seconds(d)
 	return nil
@@ -89,3 +89,12 @@ func (t *transport) String() string { return string(*t) }
 
 // Type names the value in help texts.
 func (*transport) Type() string { return "name" }
+
+// anyOf lists names to choose from.
+func anyOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
