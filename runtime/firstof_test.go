@@ -156,22 +156,26 @@ func TestFirstOfNone(t *testing.T) {
 		hint    string // the beginning
 	}{
 		{
-			"limits", []*scripted{absent, unlimited},
+			"limits",
+			[]*scripted{absent, unlimited},
 			"auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; gvisor: cannot limit memory, processes and processors here",
 			"--allow-unlimited (MCP_BRIDGE_ALLOW_UNLIMITED=1) does without these limits; `mcp-bridge doctor` shows more",
 		},
 		{
-			"image", []*scripted{absent, fails("docker", runtime.ErrImageMissing, "x:1", "pull it")},
+			"image",
+			[]*scripted{absent, fails("docker", runtime.ErrImageMissing, "x:1", "pull it")},
 			"auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; docker: image missing: x:1",
 			"docker: pull it; `mcp-bridge doctor` shows more",
 		},
 		{
-			"nothing installed", []*scripted{absent, fails("docker", runtime.ErrUnavailable, "no daemon", "start it"), fails("gvisor", runtime.ErrUnavailable, "no runsc", "get it")},
+			"nothing installed",
+			[]*scripted{absent, fails("docker", runtime.ErrUnavailable, "no daemon", "start it"), fails("gvisor", runtime.ErrUnavailable, "no runsc", "get it")},
 			"auto: start sandbox: no engine can run sandboxes here: podman: podman is not installed; docker: no daemon; gvisor: no runsc",
 			"podman: apt-get install podman; or gvisor: get it; `mcp-bridge doctor` shows more",
 		},
 		{
-			"much to say", []*scripted{
+			"much to say",
+			[]*scripted{
 				fails("podman", runtime.ErrUnavailable, strings.Repeat("words ", 1000)+"\nmore", strings.Repeat("hints ", 1000)),
 				fails("docker", runtime.ErrUnavailable, strings.Repeat("ä", 5000), ""),
 			},
@@ -179,7 +183,8 @@ func TestFirstOfNone(t *testing.T) {
 			"podman: " + strings.Repeat("hints ", 40) + "…; `mcp-bridge doctor` shows more",
 		},
 		{
-			"no hints", []*scripted{fails("podman", runtime.ErrUnavailable, "a", ""), fails("docker", runtime.ErrNoProgram, "b", "")},
+			"no hints",
+			[]*scripted{fails("podman", runtime.ErrUnavailable, "a", ""), fails("docker", runtime.ErrNoProgram, "b", "")},
 			"auto: start sandbox: no engine can run sandboxes here: podman: a; docker: program cannot run in the image: b", "`mcp-bridge doctor` shows more",
 		},
 	} {
