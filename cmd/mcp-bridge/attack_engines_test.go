@@ -37,9 +37,7 @@ func connectOn(t *testing.T, engine string, s *setup) *client {
 		return connectAs(t, ordinaryUser, s)
 	}
 	s.args = append(s.args, "--runtime="+strings.TrimSuffix(engine, "-rootless"))
-	if host := os.Getenv("DOCKER_HOST"); host != "" && engine == "docker" {
-		s.env = append(s.env, "DOCKER_HOST="+host)
-	}
+	s.env = append(s.env, engineEnv(t)...)
 	s.command(t) // makes its folder, for the attacker to be told
 	return connect(t, *s)
 }

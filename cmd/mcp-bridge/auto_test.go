@@ -35,6 +35,13 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// engineEnv is what a bridge needs to find every engine, as a user has it: the
+// binary under test lies where gVisor's helper does not.
+func engineEnv(t *testing.T) []string {
+	t.Helper()
+	return []string{dockerHost(), "PATH=" + os.Getenv("PATH") + ":" + helperDir(t)}
+}
+
 // helperDir is where make build leaves gVisor's helper.
 func helperDir(t *testing.T) string {
 	t.Helper()

@@ -250,7 +250,7 @@ func (w *world) isSwept(t *testing.T) {
 func newWorldOn(t *testing.T, engine string) *world {
 	t.Helper()
 	s := special(t, "--warm=0")
-	s.env = append(s.env, "MCP_BRIDGE_RUNTIME="+engine, dockerHost())
+	s.env = append(append(s.env, "MCP_BRIDGE_RUNTIME="+engine), engineEnv(t)...)
 	return newWorldIn(t, newRoot(t), s)
 }
 
