@@ -77,9 +77,16 @@ func (d *download) await(ctx context.Context, patience time.Duration, progress f
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	told := 0
+	tell := func() {
+		if now, count := p.latest(); progress != nil && count > told {
+			told = count
+			progress(now)
+		}
+	}
 	for {
 		select {
 		case <-p.done:
+			tell() // even of one that took no time
 			return p.err
 		case <-ctx.Done():
 			return fmt.Errorf("cancelled while getting the image: %w", context.Cause(ctx))
@@ -87,10 +94,7 @@ func (d *download) await(ctx context.Context, patience time.Duration, progress f
 			now, _ := p.latest()
 			return fmt.Errorf("the sandbox's image is still being downloaded%s. Nothing was run: send the code again in a while", soFar(now))
 		case <-tick.C:
-			if now, count := p.latest(); progress != nil && count > told {
-				told = count
-				progress(now)
-			}
+			tell()
 		}
 	}
 }

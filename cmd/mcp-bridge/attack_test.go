@@ -62,7 +62,10 @@ func judge(t *testing.T, engine string, outcomes map[string]string) {
 			count[verdict]++
 			t.Logf("%s: %s", verdict, how)
 			expected, why := expectation(engine, name)
-			if verdict != expected {
+			switch {
+			case verdict == "denied" && expected == "open":
+				t.Logf("denied, though an engine of this name may leave it open: %s", why)
+			case verdict != expected:
 				t.Errorf("it is %s: %s; want %s. %s", verdict, how, expected, why)
 			}
 		})

@@ -27,8 +27,8 @@ const (
 )
 
 // goneWithin is how soon nothing may be left of a bridge, on a machine that runs
-// all the tests at once.
-const goneWithin = 20 * time.Second
+// all the tests at once, some of which stop Podman while it holds its locks.
+const goneWithin = time.Minute
 
 // containersOf names the containers of the bridge that has, or had, that pid.
 func containersOf(t *testing.T, pid int) []string {
