@@ -161,16 +161,20 @@ func kill(t *testing.T, w *world, at time.Duration) {
 	w.isSwept(t)
 }
 
-// upstream is the upstream server's process.
+// upstream is the upstream server's process, once it has been started.
 func (w *world) upstream(t *testing.T) process {
 	t.Helper()
-	for _, p := range descendants(w.self.pid) {
-		if environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)); strings.Contains(string(environ), upstreamVar) {
-			return p
+	var server process
+	eventually(t, patience, "there is an upstream server", func() bool {
+		for _, p := range descendants(w.self.pid) {
+			if environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)); strings.Contains(string(environ), upstreamVar) {
+				server = p
+				return true
+			}
 		}
-	}
-	t.Fatal("the bridge has no upstream server")
-	return process{}
+		return false
+	})
+	return server
 }
 
 // ownedBy are the labels of a sandbox of w, some of them changed.
