@@ -67,6 +67,7 @@ func TestMutations(t *testing.T) {
 // weakened, and why that is no harm.
 func unnoticed() map[string]string {
 	m := map[string]string{
+		"HostConfig.CpuPeriod":          "longer or absent it lowers the limit, or leaves it",
 		"HostConfig.Ulimits.[nofile]":   "then the daemon's own holds, which is attested not to be higher",
 		"Cmd.[-B]":                      "the spec's own",
 		"Cmd.[-I]":                      "the spec's own",
