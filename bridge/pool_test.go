@@ -186,6 +186,7 @@ func TestNoSandboxChangesHands(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		synctest.Wait() // the last spares
 		used := 0
 		for _, box := range e.boxes {
 			owners := map[string]bool{}
@@ -227,6 +228,7 @@ func TestSpareThatSpeaks(t *testing.T) {
 				runs(t, b, "value 1", "1") // started for it
 				wantStarted(t, e, 3, 2)    // and a spare at once: sandboxes do start
 				contains(t, inSession(t, b, "other", "value 2"), "2")
+				synctest.Wait() // the next spare
 				if ran := e.boxes[0].ran; len(ran) > 0 {
 					t.Errorf("it ran %q", ran)
 				}
