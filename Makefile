@@ -11,6 +11,7 @@ SHELL := bash
 GO        ?= go
 PACKAGES  ?= ./...
 BENCHTIME ?= 1s
+BENCHSKIP ?=
 FUZZTIME  ?= 10s
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -X github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/internal/cli.version=$(VERSION)
@@ -102,7 +103,7 @@ fuzz: ## fuzz every target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: provision build ## measure; BENCHTIME=10x for a quick look
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PACKAGES) |
+	$(GO) test -run '^$$' -bench . -skip '$(BENCHSKIP)' -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PACKAGES) |
 	  sed -e '/no test files/d' -e '/^PASS$$/d'
 
 ##@ Keep
