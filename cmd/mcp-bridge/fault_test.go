@@ -388,9 +388,8 @@ var brokenEngine = []fault{
 	{"service hung", ms(0, 50), func(t *testing.T, at time.Duration) {
 		w := newWorld(t, "--warm=0")
 		w.run(t, "kept = 'kept'")
-		service := w.service(t)
 		time.Sleep(at)
-		service.signal(t, syscall.SIGSTOP) // while nothing is asked of it: it would hold the storage's lock
+		w.hangService(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, _ = w.try(ctx, inSession("second", "1"))
@@ -402,7 +401,7 @@ var brokenEngine = []fault{
 		w := newWorld(t, "--warm=0")
 		w.run(t, "1")
 		boxes := w.boxes(t)
-		w.service(t).signal(t, syscall.SIGSTOP)
+		w.hangService(t)
 		time.Sleep(at)
 		_ = w.stdin.Close()
 		isGone(t, boxes)

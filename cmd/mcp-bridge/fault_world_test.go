@@ -127,6 +127,24 @@ func (w *world) service(t *testing.T) process {
 	return process{}
 }
 
+// hangService stops the bridge's service where it holds no lock of podman's
+// storage: there it would stall every podman of the machine, and all other tests.
+func (w *world) hangService(t *testing.T) {
+	t.Helper()
+	w.hasSwept(t)
+	service := w.service(t)
+	eventually(t, patience, "the service is stopped without a lock", func() bool {
+		service.signal(t, syscall.SIGSTOP)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if exec.CommandContext(ctx, "podman", "ps", "--all", "--quiet").Run() == nil {
+			return true
+		}
+		service.signal(t, syscall.SIGCONT)
+		return false
+	})
+}
+
 // signal sends a signal to a process that this test has caused to be.
 func (p process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
@@ -241,9 +259,19 @@ func (w *world) isSwept(t *testing.T) {
 	eventually(t, patience, "the bridge is gone", func() bool { return !w.self.alive() })
 	next := newWorldIn(t, w.root, special(t, "--warm=0"))
 	next.recovers(t, "")
+	next.hasSwept(t)
 	eventually(t, patience, "its containers are swept", func() bool { return len(containersOf(t, w.self.pid)) == 0 })
 	eventually(t, patience, "its directories are swept", func() bool { return len(w.homes()) == 0 })
 	next.leavesNothing(t)
+}
+
+// hasSwept waits until the bridge has removed what others left; that takes the
+// longer the more other bridges do at once.
+func (w *world) hasSwept(t *testing.T) {
+	t.Helper()
+	eventually(t, 3*patience, "the sweep has succeeded", func() bool {
+		return regexp.MustCompile(`leftovers of dead bridges removed" count=\d+ error=<nil>`).MatchString(w.stderr.String())
+	})
 }
 
 // newWorldOn starts a bridge on another engine than the tests' usual one.

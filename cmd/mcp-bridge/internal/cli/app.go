@@ -14,9 +14,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// sweepTimeout bounds the removal of what dead bridges left behind.
-const sweepTimeout = 30 * time.Second
-
 func (r *root) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(r.io.Err, &slog.HandlerOptions{Level: r.settings.logLevel}))
 }
@@ -51,7 +48,7 @@ type app struct {
 	bridge *bridge.Bridge
 	engine runtime.Engine
 	tools  *proxy.Proxy
-	swept  chan struct{} // closed when leftovers of dead bridges are gone
+	sweep  *sweep // nil if none was asked for
 }
 
 // appOptions are what commands want of an app besides the settings.
@@ -80,7 +77,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{engine: engine, tools: tools, swept: make(chan struct{})}
+	a := &app{engine: engine, tools: tools}
 	a.bridge = bridge.New(bridge.Options{
 		Engine:         engine,
 		Image:          r.settings.image,
@@ -100,24 +97,18 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		MaxSandboxes: r.settings.maxSandboxes,
 		IdleTimeout:  time.Duration(r.settings.idleTimeout),
 	})
-	if !opts.sweep {
-		close(a.swept)
-		return a, nil
+	if opts.sweep {
+		a.sweep = startSweep(ctx, engine, log)
 	}
-	go func() {
-		defer close(a.swept)
-		ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
-		defer cancel()
-		removed, err := engine.Sweep(ctx)
-		log.Info("leftovers of dead bridges removed", "count", removed, "error", err)
-	}()
 	return a, nil
 }
 
 // close removes every sandbox and ends every server.
 func (a *app) close(log *slog.Logger) {
 	a.bridge.Close()
-	<-a.swept
+	if a.sweep != nil {
+		a.sweep.end()
+	}
 	if err := a.tools.Close(); err != nil {
 		log.Warn("servers not closed", "error", err)
 	}
