@@ -40,6 +40,8 @@ class Runner:
         except BaseException as error:
             self._guard.disarm()
             report.update(status="error", error=tracebacks.describe(error))
+            if isinstance(error, KeyboardInterrupt):
+                forget_orphans()
         finally:
             self._guard.disarm()
         return report
@@ -95,6 +97,19 @@ def split(module):
     if module.body and isinstance(module.body[-1], ast.Expr):
         last = ast.Expression(module.body.pop().value)
     return module, last
+
+
+def forget_orphans():
+    """Undo what is left of an import that was interrupted.
+
+    Python takes the package out of sys.modules and leaves its parts there; when it
+    is imported again they are not bound to it, and asyncio, for one, then fails for
+    good.
+    """
+    for name in sorted(sys.modules):  # a package comes before its parts
+        package = name.rpartition(".")[0]
+        if package and package not in sys.modules:
+            del sys.modules[name]
 
 
 def exit_status(code):
