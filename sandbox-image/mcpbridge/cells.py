@@ -19,6 +19,7 @@ class Runner:
         self._outputs = outputs
         self._guard = guard
         self._loop = None
+        self.cell = 0  # the number of the latest one
 
     def run(self, cell, code, value_limit):
         """Run code as cell number `cell`; return the report for the host."""
@@ -29,6 +30,7 @@ class Runner:
             return {"cell": cell, "status": "error", "error": tracebacks.describe(late)}
 
     def _run(self, cell, code, value_limit):
+        self.cell = cell
         report = {"cell": cell, "status": "ok"}
         signal.signal(signal.SIGINT, self._guard.on_sigint)  # a cell may have replaced it
         try:

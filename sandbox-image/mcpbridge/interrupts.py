@@ -12,7 +12,9 @@ import threading
 class Guard:
     """Decides what a SIGINT does. `with guard:` shields the main thread."""
 
-    def __init__(self):
+    def __init__(self, noticed):
+        """noticed is called when a SIGINT has got here while armed."""
+        self._noticed = noticed
         self._main = threading.get_ident()
         self._armed = False
         self._shields = 0
@@ -30,6 +32,7 @@ class Guard:
     def on_sigint(self, _signum, _frame):
         if not self._armed:
             return
+        self._noticed()
         if self._shields and not self._open:
             self._pending = True
             return

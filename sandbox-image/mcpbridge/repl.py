@@ -9,6 +9,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import sys
 import types
 
@@ -20,7 +21,7 @@ SETTLE = 0.03  # seconds without a cell after which there is time for other thin
 def main(channel, callback_socket, settings):
     """Serve the supervisor on channel until it closes it."""
     limit_memory(settings.get("data_limit"))
-    guard = interrupts.Guard()
+    guard = interrupts.Guard(lambda: tell_noticed(channel, pid, runner.cell))
     signal.signal(signal.SIGINT, guard.on_sigint)
     standard = streams.Standard()
     client = callback.Client(callback_socket, guard)
@@ -44,6 +45,15 @@ def main(channel, callback_socket, settings):
             if os.getpid() != pid:
                 leave(report)
             channel.sendall(wire.pack("done", report))
+
+
+def tell_noticed(channel, pid, cell):
+    """Spare the cell another SIGINT. Runs in the handler of one."""
+    if os.getpid() == pid:  # else in a fork, which has the same channel
+        try:
+            channel.send(wire.pack("noticed", {"cell": cell}), socket.MSG_DONTWAIT)
+        except OSError:
+            pass  # then it gets another
 
 
 def leave(report):

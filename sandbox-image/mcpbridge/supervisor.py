@@ -38,6 +38,7 @@ READ_SIZE = 1 << 16
 MAX_REPL_FRAME = 16 << 20  # what the REPL may say about one cell; a third of a frame, for escapes
 HIGH_WATER = 1 << 20  # stop reading output while the host is this far behind
 PR_SET_DUMPABLE = 4
+FIRST_NUDGE = 0.25  # seconds from an interrupt to its repetition, if Python has not noticed it
 
 
 def main(transport, settings):
@@ -82,6 +83,12 @@ class Cell:
         self.grace = params["grace"]
         self.interrupted = None  # "timeout" or "cancel", once a SIGINT was sent
         self.next_step = time.monotonic() + params["timeout"]  # interrupt, later kill
+        self.nudge = None  # when to send the SIGINT again, and the pause after that
+        self.pause = FIRST_NUDGE
+
+    def due(self):
+        """When something is to be done about it."""
+        return self.next_step if self.nudge is None else min(self.next_step, self.nudge)
 
 
 class Supervisor:
@@ -112,13 +119,13 @@ class Supervisor:
             handler = self.handlers.get(fd)
             if handler is not None:  # an earlier event of this round may have dropped it
                 handler(events)
-        if self.cell is not None and time.monotonic() >= self.cell.next_step:
+        if self.cell is not None and time.monotonic() >= self.cell.due():
             self.escalate()
 
     def poll_timeout(self):
         if self.cell is None:
             return None
-        return max(0, (self.cell.next_step - time.monotonic()) * 1000) + 1
+        return max(0, (self.cell.due() - time.monotonic()) * 1000) + 1
 
     def watch(self, fd, handler, events=select.POLLIN):
         self.handlers[fd] = handler
@@ -192,6 +199,11 @@ class Supervisor:
         self.kill_reason = None
         self.repl = Child(self)
 
+    def on_noticed(self, payload):
+        """The REPL says that the interrupt has reached its Python code."""
+        if self.cell is not None and payload.get("cell") == self.cell.number:
+            self.cell.nudge = None
+
     def on_done(self, payload):
         """The REPL says that its cell has ended. payload is checked JSON."""
         if self.cell is not None and payload.get("cell") == self.cell.number:
@@ -206,17 +218,27 @@ class Supervisor:
 
     def escalate(self):
         """The running cell's time is up: ask, then kill."""
-        if self.cell.interrupted:
+        if time.monotonic() < self.cell.next_step:
+            self.nudge()
+        elif self.cell.interrupted:
             self.kill_reason = "it ignored the interrupt"
             self.repl.kill()
-            self.cell.next_step = time.monotonic() + 3600
+            self.cell.next_step, self.cell.nudge = time.monotonic() + 3600, None
         else:
             self.interrupt("timeout")
 
     def interrupt(self, why):
         self.cell.interrupted = why
         self.cell.next_step = time.monotonic() + self.cell.grace
+        self.cell.nudge = time.monotonic() + self.cell.pause
         self.repl.interrupt()
+
+    def nudge(self):
+        """Send the SIGINT again: one that comes just before a system call that blocks
+        is noticed by Python when that call returns, and not before."""
+        self.cell.pause *= 2
+        self.cell.nudge = time.monotonic() + self.cell.pause
+        self.repl.nudge()
 
     def on_child_signal(self, wakeup):
         try:
@@ -300,7 +322,8 @@ class Child:
             data = b""
         try:
             for payload in self.decoder.feed(data):
-                self.supervisor.on_done(parse_done(payload))
+                method, params = parse_report(payload)
+                getattr(self.supervisor, "on_" + method)(params)
         except (ValueError, RecursionError, MemoryError, wire.ProtocolError):
             self.supervisor.kill_reason = "a cell wrote to the kernel's own channel"
             self.supervisor.unwatch(self.channel.fileno())
@@ -340,6 +363,9 @@ class Child:
         """SIGINT to the REPL and its children, as a terminal's Ctrl-C would."""
         send_signal(os.killpg, self.pid, signal.SIGINT)
 
+    def nudge(self):
+        send_signal(os.kill, self.pid, signal.SIGINT)
+
     def kill(self):
         send_signal(os.kill, self.pid, signal.SIGKILL)
 
@@ -368,12 +394,12 @@ def become_repl(supervisor, channel, callback, output):
         os._exit(70)
 
 
-def parse_done(payload):
-    """The params of the REPL's `done`, or ValueError: nothing in it is trusted."""
+def parse_report(payload):
+    """What the REPL says, as method and params, or ValueError: nothing in it is trusted."""
     message = json.loads(payload, parse_constant=reject_constant)
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or message.get("method") not in ("done", "noticed"):
         raise ValueError("not a report")
-    return checked(message.get("params"), REPORT)
+    return message["method"], checked(message.get("params"), REPORT)
 
 
 def checked(value, form):

@@ -65,6 +65,16 @@ class Interrupts(KernelTest):
             self.check_interrupted(self.kernel.finish(), "cancel")
         self.assert_alive()
 
+    def test_interrupt_that_python_has_noticed_is_not_repeated(self):
+        code = "import time\ntry:\n  time.sleep(60)\nfinally:\n  time.sleep(1)\n  print('cleaned')"
+        result = self.kernel.run(code, timeout=0.2, grace=10)
+        self.assertEqual((result["text"], result["lost"]), ("cleaned\n", None))
+
+    def test_interrupt_that_python_has_not_noticed_is_repeated(self):
+        code = "import signal, time\ncame = []\nsignal.signal(signal.SIGINT, lambda *_: came.append(1))\nwhile len(came) < 3: time.sleep(0.01)\nlen(came)"
+        result = self.kernel.run(code, timeout=0.2, grace=10)
+        self.assertEqual((result["cell"]["value"]["text"], result["interrupted"]), ("3", "timeout"))
+
     def test_interrupted_import_can_be_done_again(self):
         self.kernel.run("""
             import os, pathlib, sys, tempfile

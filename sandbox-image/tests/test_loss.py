@@ -190,21 +190,21 @@ class Forgery(KernelTest):
 
     def test_forged(self):
         report = {"cell": 0, "status": "ok"}
-        deep = '{"params":{"cell":%d,"status":' + "[" * 900 + "]" * 900 + "}}"
+        deep = '{"method":"done","params":{"cell":%d,"status":' + "[" * 900 + "]" * 900 + "}}"
         forged = {
             "garbage": b"\xff" * 100,
             "zero length": b"\0\0\0\0",
             "20 MiB header": b"\x01\x40\x00\x00",
             "not JSON": "frame('nonsense')",
             "not an object": "frame('[]')",
-            "NaN": 'frame(\'{"params":{"cell":%d,"status":NaN}}\')',
-            "infinity": 'frame(\'{"params":{"cell":%d,"status":1e999}}\')',
-            "wrong types": 'frame(\'{"params":{"cell":%d,"status":5}}\')',
-            "number no int64 holds": 'frame(\'{"params":{"cell":%d,"status":"exit","exit":99999999999999999999}}\')',
-            "bad base64": 'frame(\'{"params":{"cell":%d,"images":[{"mime":"","data":"?"}]}}\')',
+            "NaN": 'frame(\'{"method":"done","params":{"cell":%d,"status":NaN}}\')',
+            "infinity": 'frame(\'{"method":"done","params":{"cell":%d,"status":1e999}}\')',
+            "wrong types": 'frame(\'{"method":"done","params":{"cell":%d,"status":5}}\')',
+            "number no int64 holds": 'frame(\'{"method":"done","params":{"cell":%d,"status":"exit","exit":99999999999999999999}}\')',
+            "bad base64": 'frame(\'{"method":"done","params":{"cell":%d,"images":[{"mime":"","data":"?"}]}}\')',
             "nested": f"frame('{deep}')",
-            "not UTF-8": "frame(b'{\"params\":{\"status\":\"\\xff\"}}')",
-            "many values": 'frame(\'{"params":{"cell":%d,"images":[\' + "[]," * 5_000_000 + "[]]}}")',
+            "not UTF-8": "frame(b'{\"method\":\"done\",\"params\":{\"status\":\"\\xff\"}}')",
+            "many values": 'frame(\'{"method":"done","params":{"cell":%d,"images":[\' + "[]," * 5_000_000 + "[]]}}")',
         }
         for name, data in forged.items():
             with self.subTest(name):
@@ -217,7 +217,7 @@ class Forgery(KernelTest):
                 self.assert_alive()
 
     def test_twenty_mebibytes(self):
-        code = "data = frame(b'{\"params\":{\"status\":\"' + b'x' * (20 << 20) + b'\"}}')\nsend(data)\nimport time; time.sleep(60)"
+        code = "data = frame(b'{\"method\":\"done\",\"params\":{\"status\":\"' + b'x' * (20 << 20) + b'\"}}')\nsend(data)\nimport time; time.sleep(60)"
         result = self.kernel.run(code, timeout=15)
         self.assertEqual(result["lost"], "a cell wrote to the kernel's own channel")
         self.kernel.restart()
@@ -229,7 +229,7 @@ class Forgery(KernelTest):
         kernel = self.new_kernel(settings={"data_limit": limit})
         for piece in ("{},", "[],", "[[]],"):
             kernel.run(OWN_FDS)
-            code = "data = b'{\"params\":{\"images\":[' + b'%s' * (16_000_000 // %d) + b'0]}}'" % (piece, len(piece))
+            code = "data = b'{\"method\":\"done\",\"params\":{\"images\":[' + b'%s' * (16_000_000 // %d) + b'0]}}'" % (piece, len(piece))
             result = kernel.run(code + "\nsend(frame(data))\nimport time; time.sleep(60)", timeout=15)
             self.assertEqual(result["lost"], "a cell wrote to the kernel's own channel")
             kernel.restart()
@@ -241,16 +241,16 @@ class Forgery(KernelTest):
     def test_forged_done(self):
         """A cell may lie about itself only: the host gets well-formed reports for the cells it sent."""
         number = self.kernel.cells + 1
-        forged = json.dumps({"params": {"cell": number, "status": "ok", "value": {"text": "forged"}}})
+        forged = json.dumps({"method": "done", "params": {"cell": number, "status": "ok", "value": {"text": "forged"}}})
         result = self.kernel.run(f"send(frame({forged!r}))\nimport time; time.sleep(0.2); print('truth')")
         self.assertEqual(result["cell"]["value"]["text"], "forged")
-        later = json.dumps({"params": {"cell": number + 2, "status": "ok", "value": {"text": "forged"}}})
+        later = json.dumps({"method": "done", "params": {"cell": number + 2, "status": "ok", "value": {"text": "forged"}}})
         result = self.kernel.run(f"send(frame({later!r})); 'own'")
         self.assertEqual(result["cell"]["value"]["text"], "'own'")
         self.assertEqual(self.value("'mine'"), "'mine'")
 
     def test_reports_between_cells_are_ignored(self):
-        forged = json.dumps({"params": {"cell": 1, "status": "ok"}})
+        forged = json.dumps({"method": "done", "params": {"cell": 1, "status": "ok"}})
         self.value(f"import threading; threading.Timer(0.05, send, [frame({forged!r}) * 100]).start()")
         time.sleep(0.2)
         self.assert_alive()

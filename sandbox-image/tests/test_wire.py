@@ -92,7 +92,7 @@ class Envelopes(unittest.TestCase):
             payload = bytes.fromhex(vector["hex"]) if "hex" in vector else vector["payload"].encode()
             with self.subTest(vector["name"]):
                 try:
-                    report = supervisor.parse_done(payload)
+                    _, report = supervisor.parse_report(payload)
                 except (ValueError, RecursionError):
                     continue
                 self.assertLessEqual(report.keys(), supervisor.REPORT.keys())
@@ -101,7 +101,7 @@ class Envelopes(unittest.TestCase):
         report = {"cell": 3, "status": "ok", "value": {"text": "é\ud800", "shape": "str"}, "exit": 0}
         report["images"] = [{"mime": "image/png", "data": "AAAA"}, {"mime": "", "data": "AA=="}]
         report["error"] = {"type": "E", "message": "m", "traceback": "t"}
-        self.assertEqual(supervisor.parse_done(wire.pack("done", report)[4:]), report)
+        self.assertEqual(supervisor.parse_report(wire.pack("done", report)[4:]), ("done", report))
 
     def test_forged_reports(self):
         forged = [
@@ -120,7 +120,9 @@ class Envelopes(unittest.TestCase):
         for text in forged:
             with self.subTest(text[:60]):
                 with self.assertRaises((ValueError, RecursionError)):
-                    supervisor.parse_done(text.encode("latin-1"))
+                    supervisor.parse_report(text.replace('{"params"', '{"method": "done", "params"').encode("latin-1"))
+        with self.assertRaises(ValueError):
+            supervisor.parse_report(b'{"method": "other", "params": {}}')
 
 
 if __name__ == "__main__":
