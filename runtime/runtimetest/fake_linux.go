@@ -361,29 +361,23 @@ func (s *fakeSandbox) meet(ctx context.Context, spec runtime.Spec) error {
 		s.control, s.callback = control, callback
 		return s.socket.Close()
 	}
-	unblock := func() {
-		if s.pipes != nil {
-			s.pipes.Close()
-		}
-		if s.control != nil {
-			s.control.SetDeadline(time.Unix(1, 0))
-		}
-	}
 	if s.pipes != nil {
 		files, err := local.Archive(spec.Files)
 		if err != nil {
 			return err
 		}
-		stop := context.AfterFunc(ctx, unblock)
+		stop := context.AfterFunc(ctx, func() { s.pipes.Close() })
 		_, err = s.pipes.Write(files)
-		stop()
+		if !stop() {
+			return context.Cause(ctx)
+		}
 		if err != nil {
 			return err
 		}
 		s.mux = mux.New(s.pipes)
 		s.control, s.callback = s.mux.Control(), s.mux.Callback()
 	}
-	stop := context.AfterFunc(ctx, unblock)
+	stop := context.AfterFunc(ctx, func() { s.control.SetDeadline(time.Unix(1, 0)) })
 	_, err := local.ReadReport(s.control)
 	if !stop() {
 		return context.Cause(ctx)

@@ -60,22 +60,23 @@ class Runner:
         return None
 
     def _evaluate(self, code):
-        result = eval(code, self._namespace)
         if code.co_flags & _CO_COROUTINE:
-            return self._await(result)
-        return result
+            return self._await(code)
+        return eval(code, self._namespace)
 
-    def _await(self, coroutine):
+    def _await(self, code):
         import asyncio
 
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        task = self._loop.create_task(coroutine)
+        task = None
         try:
+            with self._guard:  # an interrupt here would leave a coroutine that nobody awaits
+                task = self._loop.create_task(eval(code, self._namespace))
             return self._loop.run_until_complete(task)
         except BaseException:
-            if not task.done():  # interrupted from outside: let its finally blocks run
+            if task is not None and not task.done():  # interrupted from outside: let its finally blocks run
                 task.cancel()
                 self._loop.run_until_complete(asyncio.wait([task], timeout=1))
             raise

@@ -6,15 +6,17 @@ waits until it is left, or gets to a place that says it can be interrupted.
 Outside a cell a SIGINT is late and ignored.
 """
 
+import sys
 import threading
 
 
 class Guard:
     """Decides what a SIGINT does. `with guard:` shields the main thread."""
 
-    def __init__(self, noticed):
-        """noticed is called when a SIGINT has got here while armed."""
-        self._noticed = noticed
+    def __init__(self, tell):
+        """tell("noticed") is called when a SIGINT has got here while armed, and
+        tell("swallowed") if what it raised has come to nothing."""
+        self._tell = tell
         self._main = threading.get_ident()
         self._armed = False
         self._shields = 0
@@ -32,12 +34,20 @@ class Guard:
     def on_sigint(self, _signum, _frame):
         if not self._armed:
             return
-        self._noticed()
+        self._tell("noticed")
         if self._shields and not self._open:
             self._pending = True
             return
         self._open = False
         raise KeyboardInterrupt
+
+    def on_unraisable(self, unraisable):
+        """For sys.unraisablehook: a finalizer or a callback, of an import for one,
+        has no caller to raise in. A KeyboardInterrupt there would be lost."""
+        if self._armed and unraisable.exc_type is KeyboardInterrupt:
+            self._tell("swallowed")
+        else:
+            sys.__unraisablehook__(unraisable)
 
     def interruptible(self, wait, *args):
         """wait(*args), which a SIGINT interrupts even inside the shield."""

@@ -21,8 +21,9 @@ SETTLE = 0.03  # seconds without a cell after which there is time for other thin
 def main(channel, callback_socket, settings):
     """Serve the supervisor on channel until it closes it."""
     limit_memory(settings.get("data_limit"))
-    guard = interrupts.Guard(lambda: tell_noticed(channel, pid, runner.cell))
+    guard = interrupts.Guard(lambda what: tell(channel, pid, what, runner.cell))
     signal.signal(signal.SIGINT, guard.on_sigint)
+    sys.unraisablehook = guard.on_unraisable
     standard = streams.Standard()
     client = callback.Client(callback_socket, guard)
     out = outputs.Outputs(client)
@@ -47,13 +48,13 @@ def main(channel, callback_socket, settings):
             channel.sendall(wire.pack("done", report))
 
 
-def tell_noticed(channel, pid, cell):
-    """Spare the cell another SIGINT. Runs in the handler of one."""
+def tell(channel, pid, what, cell):
+    """Tell the supervisor what has become of a SIGINT. Runs in the handler of one."""
     if os.getpid() == pid:  # else in a fork, which has the same channel
         try:
-            channel.send(wire.pack("noticed", {"cell": cell}), socket.MSG_DONTWAIT)
+            channel.send(wire.pack(what, {"cell": cell}), socket.MSG_DONTWAIT)
         except OSError:
-            pass  # then it gets another
+            pass  # the supervisor hears nothing, and acts by itself
 
 
 def leave(report):

@@ -39,6 +39,7 @@ MAX_REPL_FRAME = 16 << 20  # what the REPL may say about one cell; a third of a 
 HIGH_WATER = 1 << 20  # stop reading output while the host is this far behind
 PR_SET_DUMPABLE = 4
 FIRST_NUDGE = 0.25  # seconds from an interrupt to its repetition, if Python has not noticed it
+NEXT_TRY = 0.01  # seconds to leave the place where Python could not raise
 
 
 def main(transport, settings):
@@ -203,6 +204,12 @@ class Supervisor:
         """The REPL says that the interrupt has reached its Python code."""
         if self.cell is not None and payload.get("cell") == self.cell.number:
             self.cell.nudge = None
+
+    def on_swallowed(self, payload):
+        """The REPL says that the interrupt came where Python cannot raise."""
+        cell = self.cell
+        if cell is not None and payload.get("cell") == cell.number and cell.interrupted:
+            cell.nudge = time.monotonic() + NEXT_TRY
 
     def on_done(self, payload):
         """The REPL says that its cell has ended. payload is checked JSON."""
@@ -397,7 +404,7 @@ def become_repl(supervisor, channel, callback, output):
 def parse_report(payload):
     """What the REPL says, as method and params, or ValueError: nothing in it is trusted."""
     message = json.loads(payload, parse_constant=reject_constant)
-    if not isinstance(message, dict) or message.get("method") not in ("done", "noticed"):
+    if not isinstance(message, dict) or message.get("method") not in ("done", "noticed", "swallowed"):
         raise ValueError("not a report")
     return message["method"], checked(message.get("params"), REPORT)
 

@@ -246,7 +246,7 @@ class Callbacks(KernelTest):
         for call in ("tools.demo.gate()", "await tools.demo.gate.aio()", "tools.map(tools.demo.gate, [()] * 2)"):
             with self.subTest(call):
                 self.kernel.calls.clear()
-                result = self.kernel.run(call, timeout=0.2)
+                result = self.kernel.run(call, timeout=0.2, grace=10)
                 self.assertEqual(result["cell"]["error"]["type"], "KeyboardInterrupt")
                 self.assert_alive()
                 started = sum(m == "tools/call" and p["tool"] == "gate" for m, p in self.kernel.calls)
@@ -258,7 +258,7 @@ class Callbacks(KernelTest):
 
     def test_call_in_an_interrupted_thread_goes_on(self):
         code = "import threading\nt = threading.Thread(target=lambda: got.append(tools.demo.gate()))\ngot = []; t.start()\nt.join()"
-        self.assertEqual(self.kernel.run(code, timeout=0.2)["cell"]["error"]["type"], "KeyboardInterrupt")
+        self.assertEqual(self.kernel.run(code, timeout=0.2, grace=10)["cell"]["error"]["type"], "KeyboardInterrupt")
         self.assertEqual(self.value("import time\ntools.demo.open()\nfor _ in range(1000): got or time.sleep(0.01)\ngot"), "['through']")
 
     def test_unknown_ids_are_ignored(self):

@@ -75,6 +75,18 @@ class Interrupts(KernelTest):
         result = self.kernel.run(code, timeout=0.2, grace=10)
         self.assertEqual((result["cell"]["value"]["text"], result["interrupted"]), ("3", "timeout"))
 
+    def test_interrupt_in_a_finalizer(self):
+        code = """
+            import time
+            class Slow:
+                def __del__(self): time.sleep(60)
+            Slow()
+            while True: time.sleep(0.1)
+            """
+        result = self.kernel.run(code, timeout=0.2, grace=10)
+        self.check_interrupted(result, "timeout")
+        self.assertEqual(result["text"], "")
+
     def test_interrupted_import_can_be_done_again(self):
         self.kernel.run("""
             import os, pathlib, sys, tempfile
@@ -116,19 +128,20 @@ class Interrupts(KernelTest):
             self.assert_alive()
 
     def test_finally_runs(self):
+        self.kernel.run("import asyncio, time")
         code = "try:\n  __import__('time').sleep(60)\nfinally:\n  print('cleaned')"
-        self.assertEqual(self.kernel.run(code, timeout=0.2)["text"], "cleaned\n")
+        self.assertEqual(self.kernel.run(code, timeout=0.2, grace=10)["text"], "cleaned\n")
         code = "import asyncio\ntry:\n  await asyncio.sleep(60)\nfinally:\n  await asyncio.sleep(0)\n  print('cleaned')"
-        self.assertEqual(self.kernel.run(code, timeout=0.2)["text"], "cleaned\n")
+        self.assertEqual(self.kernel.run(code, timeout=0.2, grace=10)["text"], "cleaned\n")
 
     def test_caught(self):
         code = "try:\n  __import__('time').sleep(60)\nexcept KeyboardInterrupt:\n  caught = True\ncaught"
-        result = self.kernel.run(code, timeout=0.2)
+        result = self.kernel.run(code, timeout=0.2, grace=10)
         self.assertEqual((result["interrupted"], result["cell"]["value"]["text"]), ("timeout", "True"))
 
     def test_in_repr_of_the_value(self):
         code = "class E:\n  def __repr__(self):\n    while True: pass\nE()"
-        self.check_interrupted(self.kernel.run(code, timeout=0.2), "timeout")
+        self.check_interrupted(self.kernel.run(code, timeout=0.2, grace=10), "timeout")
         self.assert_alive()
 
     def test_ignored_is_killed(self):
@@ -187,7 +200,7 @@ class Interrupts(KernelTest):
         self.check_interrupted(self.kernel.finish(), "timeout")
 
     def test_call_that_is_interrupted_is_cancelled(self):
-        self.kernel.run("tools.demo.wait()", timeout=0.3)
+        self.kernel.run("tools.demo.wait()", timeout=0.3, grace=10)
         self.assert_alive()
         methods = [method for method, _ in self.kernel.calls]
         self.assertEqual(methods.count("cancel"), 1, methods)

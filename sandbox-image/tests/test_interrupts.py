@@ -10,7 +10,7 @@ from mcpbridge.interrupts import Guard
 
 class GuardTest(unittest.TestCase):
     def setUp(self):
-        self.guard = Guard(lambda: None)
+        self.guard = Guard(lambda _: None)
         self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
         signal.signal(signal.SIGINT, self.guard.on_sigint)
 
