@@ -8,6 +8,10 @@ import sys
 from . import preview, tracebacks, values
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+# What else a request to run a cell may bring: name → function(namespace, value),
+# called before the cell.
+EXTRAS = {}
+
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without the cost of importing inspect
 
 
@@ -21,9 +25,11 @@ class Runner:
         self._loop = None
         self.cell = 0  # the number of the latest one
 
-    def run(self, cell, code, value_limit):
+    def run(self, cell, code, value_limit, **extras):
         """Run code as cell number `cell`; return the report for the host."""
         try:
+            for name, value in extras.items():
+                EXTRAS[name](self._namespace, value)
             return self._run(cell, code, value_limit)
         except KeyboardInterrupt as late:  # it came while the report was made
             self._guard.disarm()

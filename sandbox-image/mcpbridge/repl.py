@@ -15,6 +15,13 @@ import types
 
 from . import callback, cells, helptext, interrupts, outputs, streams, toolbox, tracebacks, values, wire
 
+# What a request to run something may say. "task" names the handler; the others
+# are its arguments, optional but for the first.
+PARAMS = {"cell", "task", "code", "value_limit", "context", "workspace", "mode"}
+
+# What can be asked of the REPL: task → function(runner, cell=…, **arguments) → report.
+HANDLERS = {"cell": cells.Runner.run}
+
 SETTLE = 0.03  # seconds without a cell after which there is time for other things
 
 
@@ -41,11 +48,16 @@ def main(channel, callback_socket, settings):
             os._exit(0)
         for payload in decoder.feed(data):
             standard.restore()
-            report = runner.run(**wire.loads(payload)["params"])
+            report = handle(runner, **wire.loads(payload)["params"])
             standard.flush()
             if os.getpid() != pid:
                 leave(report)
             channel.sendall(wire.pack("done", report))
+
+
+def handle(runner, task="cell", **params):
+    """Do what is asked, and return the report for the host."""
+    return HANDLERS[task](runner, **params)
 
 
 def tell(channel, pid, what, cell):

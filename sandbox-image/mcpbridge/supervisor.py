@@ -7,7 +7,7 @@ closes the connection. It never runs code of the user's: what comes from the
 REPL is data, checked and bounded.
 
 Control protocol, host to supervisor:
-    execute (request)   {nonce, cell, code, timeout, grace, value_limit}
+    execute (request)   {nonce, cell, timeout, grace, and for the REPL: repl.PARAMS}
     interrupt           {cell}
     resync              {marker}: after `lost`, write marker to the callback connection
     start               {}: after resync, start a new REPL
@@ -34,6 +34,7 @@ import time
 from . import links, repl, wire
 
 PROTOCOL = 1
+OWN_PARAMS = {"nonce", "timeout", "grace"}  # of execute: what is not for the REPL
 READ_SIZE = 1 << 16
 MAX_REPL_FRAME = 16 << 20  # what the REPL may say about one cell; a third of a frame, for escapes
 HIGH_WATER = 1 << 20  # stop reading output while the host is this far behind
@@ -154,16 +155,16 @@ class Supervisor:
         if self.cell is not None:
             self.send({"id": request_id, "error": {"code": -32000, "message": "the kernel is busy"}})
             return
+        unknown = params.keys() - OWN_PARAMS - repl.PARAMS
+        if unknown:
+            message = f"execute has no parameter {min(unknown)!r}"
+            self.send({"id": request_id, "error": {"code": -32602, "message": message}})
+            return
         self.cell = Cell(request_id, params)
         if self.repl is None:  # it died as the cell was sent
             self.respond(None, lost=self.lost_reason)
             return
-        self.repl.send(
-            wire.pack(
-                "run",
-                {k: params[k] for k in ("cell", "code", "value_limit")},
-            )
-        )
+        self.repl.send(wire.pack("run", {k: v for k, v in params.items() if k not in OWN_PARAMS}))
 
     def do_interrupt(self, _, params):
         cell = self.cell

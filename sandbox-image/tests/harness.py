@@ -143,7 +143,7 @@ class Kernel:
         self._run([*command, "stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         files = io.BytesIO()
         with zipfile.ZipFile(files, "w") as archive:
-            for path in (ROOT / "mcpbridge").glob("*.py"):
+            for path in (ROOT / "mcpbridge").rglob("*.py"):
                 archive.write(path, path.relative_to(ROOT))
         self.process.stdin.write(len(files.getvalue()).to_bytes(4, "big") + files.getvalue())
         return hostmux.Host(self.process.stdin, self.process.stdout).streams
@@ -175,10 +175,10 @@ class Kernel:
                 except OSError:
                     pass
 
-    def start(self, code, timeout=TIMEOUT, grace=1.0, value_limit=2000):
+    def start(self, code, timeout=TIMEOUT, grace=1.0, value_limit=2000, **more):
         """Send a cell without waiting; returns its number."""
         self.cells += 1
-        params = dict(nonce=f"n{self.cells}", cell=self.cells, code=code)
+        params = dict(nonce=f"n{self.cells}", cell=self.cells, code=code, **more)
         params.update(timeout=timeout, grace=grace, value_limit=value_limit)
         self.control.send(id=self.cells, method="execute", params=params)
         return self.cells

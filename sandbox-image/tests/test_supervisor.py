@@ -114,6 +114,14 @@ class Protocol(KernelTest):
         self.assertEqual((refused["id"], refused["error"]["message"]), (99, "the kernel is busy"))
         self.assertEqual(self.kernel.finish()["cell"]["value"]["text"], "'first'")
 
+    def test_unknown_parameters_are_refused(self):
+        params = dict(nonce="x", cell=99, code="1", timeout=1.0, grace=1.0, value_limit=10)
+        self.kernel.control.send(id=99, method="execute", params={**params, "colour": "red"})
+        refused = self.kernel.control.receive()
+        self.assertEqual((refused["id"], refused["error"]["code"]), (99, -32602))
+        self.assertIn("'colour'", refused["error"]["message"])
+        self.assertEqual(self.value("'not busy'"), "'not busy'")
+
     def test_large_code(self):
         code = "x = '" + "y" * (4 << 20) + "'\nlen(x)"
         self.assertEqual(self.value(code), str(4 << 20))
