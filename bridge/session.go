@@ -320,7 +320,7 @@ func (s *session) newKernel(ctx context.Context) (*kernel, error) {
 	b := s.bridge
 	user := kernelUser{
 		tools:    b.opts.Tools,
-		handlers: map[string]proxy.Handler{"output/read": s.readOutput},
+		handlers: s.handlers(),
 		output:   s.onOutput,
 		lost:     s.onLost,
 	}

@@ -53,6 +53,7 @@ func everything(t *testing.T) definition { return npmServer(t, "server-everythin
 type setup struct {
 	servers map[string]definition
 	dir     string   // of the definitions; made from servers if empty
+	state   string   // what is kept across sessions; a new folder if empty
 	args    []string // more flags of the command
 	env     []string // more variables
 }
@@ -71,8 +72,12 @@ func (s *setup) command(t *testing.T, args ...string) *exec.Cmd {
 	}
 	args = append(args, "--config-dir="+s.dir, "--cache-dir="+filepath.Join(s.dir, "catalog"))
 	cmd := exec.Command(binary, append(args, s.args...)...)
-	// By name, so that no test passes on another engine than it means.
-	cmd.Env = append(append(cleanEnv(), "MCP_BRIDGE_RUNTIME=podman"), s.env...)
+	if s.state == "" {
+		s.state = t.TempDir()
+	}
+	// The engine by name, so that no test passes on another one than it means.
+	cmd.Env = append(cleanEnv(), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_STATE_DIR="+s.state)
+	cmd.Env = append(cmd.Env, s.env...)
 	cmd.Dir = t.TempDir() // nothing is to be written there
 	t.Cleanup(func() { isEmpty(t, cmd.Dir) })
 	return cmd
@@ -108,7 +113,8 @@ func cleanEnv() []string {
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		switch {
-		case strings.HasPrefix(name, "MCP_BRIDGE_"), strings.HasPrefix(name, "DOCKER_"), name == "CONTAINER_HOST", name == "XDG_CONFIG_HOME":
+		case strings.HasPrefix(name, "MCP_BRIDGE_"), strings.HasPrefix(name, "DOCKER_"), name == "CONTAINER_HOST",
+			name == "XDG_CONFIG_HOME", name == "XDG_STATE_HOME":
 		default:
 			env = append(env, kv)
 		}

@@ -1,0 +1,11 @@
+package bridge
+
+import "github.com/mcp-bridge/mcp-bridge/proxy"
+
+// handlers answer what the session's cells ask on the callback channel, beside
+// what Tools answers: one line for each method, and a file for each subject.
+func (s *session) handlers() map[string]proxy.Handler {
+	return map[string]proxy.Handler{
+		"output/read": s.readOutput,
+	}
+}
