@@ -41,7 +41,7 @@ def importer():
 
         def exec_module(self, module):
             spec = module.__spec__
-            code = sources.pop(spec.origin[len(sys.argv[1]) + 1 :])
+            code = sources[spec.origin[len(sys.argv[1]) + 1 :]]
             exec(compile(code, spec.origin, "exec", dont_inherit=True), module.__dict__)
 
     return Importer()
@@ -56,5 +56,5 @@ import json
 from mcpbridge import supervisor
 
 if sys.argv[3] == "stdio":
-    del sys.meta_path[0]  # all has been imported: cells have no use for it
+    sys.meta_path.append(sys.meta_path.pop(0))  # what cells import is elsewhere
 supervisor.main(sys.argv[3], json.loads(sys.argv[2]))

@@ -3,22 +3,11 @@
 import base64
 import json
 
+from .errors import ToolError
+
 IMAGE_LIMIT = 1 << 20  # bytes of one image shown to the model
 IMAGES_LIMIT = 8 << 20  # bytes of all images of one cell: with it a report fits its frame
 IMAGE_ITEMS = 16  # how far into a list images are looked for
-
-
-class ToolError(Exception):
-    """A tool call failed. `server`, `tool`, and `result`: the raw result, if there is one."""
-
-    def __init__(self, message, server=None, tool=None, result=None):
-        super().__init__(message)
-        self.server = server
-        self.tool = tool
-        self.result = result
-
-
-ToolError.__module__ = "__main__"  # where cells see it: tracebacks then name it plainly
 
 
 class Record(dict):

@@ -70,8 +70,12 @@ class Streams(KernelTest):
         pipes = "[os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{fd}')]"
         self.assertEqual(self.value(f"len({{p for p in {pipes} if p.startswith('pipe')}})"), "1", "the output pipe alone")
 
-    def test_the_kernel_is_all_there_and_its_importer_is_not(self):
-        self.assertEqual(self.value("import sys\n[type(f).__name__ for f in sys.meta_path if 'mport' in type(f).__name__]"), "[]")
+    def test_the_kernel_is_all_there_and_its_importer_comes_last(self):
+        self.assertEqual(self.value("import sys\n'Importer' in [type(f).__name__ for f in sys.meta_path[:-1]]"), "False")
+        lazily = "import mcpbridge.parallel as p\np is sys.modules['mcpbridge.parallel']"
+        self.assertEqual(self.value("'mcpbridge.parallel' in sys.modules"), "False")
+        self.assertEqual(self.value(lazily), "True")
+        self.assertEqual(self.value("del sys.modules['mcpbridge.parallel']\n" + lazily), "True")
         self.assertEqual(self.error("import mcpbridge.nothing")["type"], "ModuleNotFoundError")
         error = self.error("tools.demo.get_sum(13, 1)")
         self.assertNotIn("toolbox", error["traceback"])

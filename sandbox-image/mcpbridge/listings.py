@@ -1,0 +1,60 @@
+"""What searching and listing find."""
+
+from . import values
+
+
+class Hit:
+    """A tool that a search found. Call it, or read .server .tool .signature .description .score"""
+
+    def __init__(self, toolbox, hit):
+        self._toolbox = toolbox
+        self.server = hit["server"]
+        self.tool = hit["tool"]
+        self.signature = hit["signature"]
+        self.description = hit["description"]
+        self.score = hit["score"]
+
+    def __call__(self, /, *args, **kwargs):
+        if not self.tool:
+            raise TypeError(f"this hit is a server: list its tools with dir(tools[{self.server!r}])")
+        return self._toolbox[self.server][self.tool](*args, **kwargs)
+
+    def __repr__(self):
+        return f"{self.signature}   {self.description}".rstrip()
+
+    def _help(self):
+        return self._toolbox[self.server][self.tool]._help() if self.tool else repr(self)
+
+
+class ServerInfo(values.Record):
+    """A configured server; prints as one line."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        count = "tools not listed yet" if self.tools is None else f"tools: {self.tools}"
+        trouble = f": {self.error}" if self.get("error") else ""
+        about = f"   {self.description}" if self.description else ""
+        return f"{self.ident} ({count}; {self.state}{trouble}){about}"
+
+
+class Listing(list):
+    """A list that prints one item a line."""
+
+    def __add__(self, other):
+        return Listing([*self, *other])
+
+    def __repr__(self):
+        return "\n".join(map(repr, self)) or "(none)"
+
+
+class Hits(Listing):
+    """Search hits, best first. `note` says what could not be searched or matched."""
+
+    def __init__(self, hits, note):
+        super().__init__(hits)
+        self.note = note
+
+    def __repr__(self):
+        lines = [super().__repr__()] if self else ["no tool found"]
+        return "\n".join([*lines, self.note] if self.note else lines)

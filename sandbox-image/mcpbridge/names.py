@@ -1,0 +1,45 @@
+"""Things by name, and what to say when there is none of a name."""
+
+own = object.__getattribute__  # what an instance has itself
+
+
+class Namespace:
+    """Things by name: x.name takes identifiers first, x["name"] the names they really have.
+
+    Whatever is not Python's own, or listed in _methods, is looked for among the
+    things: what the SDK calls its internals cannot hide any of them.
+    """
+
+    _methods = frozenset()
+
+    def __getattribute__(self, name):
+        # __x__ is asked for by Python itself; no identifier of a thing looks like that.
+        python = name.startswith("__") and name.endswith("__") and not name.endswith("___")
+        if python or name in type(self)._methods:
+            return own(self, name)
+        return type(self)._find(self, name, ("ident", "name"))
+
+    def __getitem__(self, name):
+        return type(self)._find(self, name, ("name", "ident"))
+
+
+def first(things, name, keys):
+    """The first thing with that name under the first key that has one, or None."""
+    for key in keys:
+        for thing in things:
+            if getattr(thing, key) == name:
+                return thing
+    return None
+
+
+def missing(text):
+    """An AttributeError without its object: a traceback would ask dir() of it, and so
+    the host, for names like the missing one."""
+    return AttributeError(text, name="", obj=None)
+
+
+def near(name, names):
+    import difflib
+
+    close = difflib.get_close_matches(name, list(names), 3)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
