@@ -15,7 +15,7 @@ const (
 		"finally for from global if import in is lambda nonlocal not or pass raise return try while with yield"
 
 	// toolsAttributes are the names the Python object tools has itself.
-	toolsAttributes = "search servers call map read prompt"
+	toolsAttributes = "search servers call acall map amap read prompt resources prompts"
 )
 
 // ServerIdents returns the identifiers by which Python code reaches servers of

@@ -19,10 +19,6 @@ const (
 	refusalShown = 4_000
 )
 
-// errNotSent is wrapped by errors of calls that did not reach the server, so
-// that it is safe to make them again.
-var errNotSent = errors.New("not sent")
-
 // Call calls a tool and returns the server's CallToolResult as the JSON it
 // sent, isError included. The server and the tool may be given by their names
 // or by their Python identifiers; args is a JSON object, or nil for none. The
@@ -31,11 +27,8 @@ var errNotSent = errors.New("not sent")
 //
 // Errors are *[Error].
 func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	if p.opts.CallTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.opts.CallTimeout)
-		defer cancel()
-	}
+	ctx, cancel := p.limit(ctx)
+	defer cancel()
 	u, err := p.upstream(server)
 	if err != nil {
 		return nil, err
@@ -43,14 +36,7 @@ func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMess
 	if args, err = checkArguments(args); err != nil {
 		return nil, err
 	}
-	raw, err := u.call(ctx, tool, args)
-	if errors.Is(err, errNotSent) && ctx.Err() == nil {
-		raw, err = u.call(ctx, tool, args)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return raw, nil
+	return twice(ctx, func() (json.RawMessage, error) { return u.call(ctx, tool, args) })
 }
 
 func checkArguments(args json.RawMessage) (json.RawMessage, error) {
@@ -73,65 +59,18 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	if !s.use() {
-		return nil, u.broken(ctx, s, name, false, errNotSent)
-	}
-	ctx, result := withSink(ctx, "tools/call", `{"content":[]}`)
-	result.share = shareOf(ctx)
-	_, err = s.mcp.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
-	switch out := s.gate.finish(result); {
-	case out.raw != nil:
-		return out.raw, nil
-	case errors.Is(out.refusal, errUnread) && ctx.Err() != nil:
-		return nil, doneError(ctx, u.tool(name))
-	case errors.Is(out.refusal, errUnread):
-		return nil, errorf(Busy, "it took effect; make fewer calls with large results at a time",
-			"the result of %s was dropped: others of up to %d MiB are waiting to be read", u.tool(name), maxUnread>>20)
-	case out.refusal != nil:
-		return nil, u.refused(name, out.refusal)
-	case ctx.Err() != nil:
-		return nil, doneError(ctx, u.tool(name))
-	case s.over():
-		return nil, u.broken(ctx, s, name, out.sent, err)
-	}
-	return nil, &Error{
-		Kind: ServerFailed, Err: err,
-		Message: u.tool(name) + " answered with no result, or asked for input, which the bridge cannot give",
-	}
+	return u.send(ctx, s, request{
+		method: "tools/call", stub: `{"content":[]}`, what: u.tool(name), hint: "check the tool's signature and parameters",
+		send: func(ctx context.Context, server *mcp.ClientSession) error {
+			_, err := server.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+			return err
+		},
+	})
 }
 
 // tool names a tool of u in messages.
 func (u *upstream) tool(name string) string {
 	return "tool " + quoteName(name) + " of server " + quoteName(u.server.Name)
-}
-
-// refused is the error for an error response of the server.
-func (u *upstream) refused(tool string, err error) *Error {
-	e := &Error{Kind: ServerFailed, Err: err}
-	if rpcErr, ok := errors.AsType[*jsonrpc.Error](err); ok && rpcErr.Code == jsonrpc.CodeInvalidParams {
-		e.Kind = Invalid
-		e.Hint = "check the tool's signature and parameters"
-	}
-	e.Message = fmt.Sprintf("%s failed: %s", u.tool(tool), u.text.clean(err.Error(), refusalShown))
-	return e
-}
-
-// broken is the error for a session that ended under a call.
-func (u *upstream) broken(ctx context.Context, s *session, tool string, sent bool, err error) *Error {
-	if u.proxy.isClosed() {
-		return closedError()
-	}
-	s.awaitExit(ctx)
-	e := &Error{Kind: ServerFailed, Err: err}
-	if !sent {
-		e.Err = errNotSent
-		e.Message = fmt.Sprintf("server %s %s before %s was called", quoteName(u.server.Name), s.why(), u.tool(tool))
-		return e
-	}
-	e.Message = fmt.Sprintf("server %s %s during the call of tool %s, which may or may not have taken effect%s",
-		quoteName(u.server.Name), s.why(), quoteName(tool), u.quoteTail(s.proc.Tail()))
-	e.Hint = "check whether it took effect before calling again; the next call starts the server anew"
-	return e
 }
 
 // quoteTail returns the end of a server's own output for the end of a message.

@@ -35,8 +35,9 @@ const (
 // owns conn and closes it, except after wire.ErrResynced: then it may be served
 // again.
 //
-// The methods are tools/call, tools/search, tools/list, servers/list, and those
-// of extra, which may be nil; the notification cancel ends a request.
+// The methods are tools/call, tools/search, tools/list, servers/list,
+// resources/list, resources/templates, resources/read, prompts/list,
+// prompts/get, and those of extra, which may be nil; the notification cancel ends a request.
 // Options.MaxInFlight requests are answered at a time; a bounded number wait,
 // and more are refused.
 func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[string]Handler) error {
@@ -238,7 +239,7 @@ func (c *callbacks) send(resp *wire.Message) {
 	}
 	err := c.conn.Send(resp)
 	if errors.Is(err, wire.ErrTooLarge) {
-		err = c.conn.Send(&wire.Message{ID: resp.ID, Error: wireError(errorf(ServerFailed, "ask for less",
+		err = c.conn.Send(&wire.Message{ID: resp.ID, Error: wireError(errorf(Refused, "ask for less",
 			"the result is over the %d MiB that fit through the bridge", wire.MaxFrame>>20))})
 	}
 	if err != nil { // the connection is gone, and Receive says so too
@@ -279,7 +280,7 @@ func (c *callbacks) answer(ctx context.Context, req *wire.Message) (resp *wire.M
 }
 
 func internalError(err error) *Error {
-	return &Error{Kind: ServerFailed, Message: "internal error in the bridge; its log says more", Err: err}
+	return &Error{Kind: Internal, Message: "internal error in the bridge; its log says more", Err: err}
 }
 
 func wireError(e *Error) *wire.Error {
@@ -307,6 +308,16 @@ func (c *callbacks) handler(method string) Handler {
 		return c.toolsList
 	case "servers/list":
 		return c.serversList
+	case "resources/list":
+		return c.resourcesList
+	case "resources/templates":
+		return c.resourcesTemplates
+	case "resources/read":
+		return c.resourcesRead
+	case "prompts/list":
+		return c.promptsList
+	case "prompts/get":
+		return c.promptsGet
 	}
 	handler := c.extra[method]
 	if handler == nil {

@@ -133,9 +133,9 @@ func TestCallbackErrors(t *testing.T) {
 		{"tools/search", `{"query":"x","limit":1e99}`, -32602, proxy.Invalid, "malformed"},
 		{"tools/list", `{"server":"nope"}`, -32000, proxy.UnknownServer, `"nope"`},
 		{"no/such\nmethod", `{}`, -32601, proxy.Invalid, "unknown method"},
-		{"panics", `{}`, -32000, proxy.ServerFailed, "internal error"},
-		{"fails", `{}`, -32000, proxy.ServerFailed, "internal error"},
-		{"large", `{}`, -32000, proxy.ServerFailed, "64 MiB"},
+		{"panics", `{}`, -32000, proxy.Internal, "internal error"},
+		{"fails", `{}`, -32000, proxy.Internal, "internal error"},
+		{"large", `{}`, -32000, proxy.Refused, "64 MiB"},
 	}
 	for _, test := range tests {
 		got := s.ask(test.method, test.params)

@@ -14,10 +14,14 @@ const (
 	UnknownServer Kind = "unknown_server" // no such server, or it is disabled
 	UnknownTool   Kind = "unknown_tool"   // the server has no such tool
 	ServerFailed  Kind = "server_failed"  // the server did not start, died, or broke the protocol
-	Invalid       Kind = "invalid"        // the request makes no sense, or the server refused it
+	Invalid       Kind = "invalid"        // the request makes no sense; it did not reach the server
+	Refused       Kind = "refused"        // the server answered with an error, or with what cannot be passed on
+	Unsupported   Kind = "unsupported"    // the server does not offer such things
+	NotFound      Kind = "not_found"      // no server offers it
 	Timeout       Kind = "timeout"        // it took too long
 	Busy          Kind = "busy"           // over a limit; worth trying again
 	Closed        Kind = "closed"         // cancelled, or the proxy was closed
+	Internal      Kind = "internal"       // a fault of the bridge
 )
 
 // An Error is what the proxy's methods return. Message and Hint are written for

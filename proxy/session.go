@@ -115,6 +115,7 @@ func (s *session) shakeHands(ctx context.Context, opts sessionOptions) (silent b
 		// The gate listens. This makes go-sdk subscribe where the protocol wants that.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
+	client.AddSendingMiddleware(uncached)
 	if opts.Handshake == probing {
 		client.AddSendingMiddleware(limitDiscover(opts.Probe, &silent))
 	}

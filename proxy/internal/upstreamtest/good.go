@@ -111,7 +111,29 @@ func newGood() *mcp.Server {
 		})
 		return text("grown"), nil
 	})
+	addResources(server)
 	return server
+}
+
+// addResources adds the resources note://1 to note://3, a template note://{n}, and the prompt greet.
+func addResources(server *mcp.Server) {
+	read := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		uri := req.Params.URI
+		if uri == "note://none" {
+			return nil, mcp.ResourceNotFoundError(uri)
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: "the text of " + uri}}}, nil
+	}
+	for _, n := range []string{"1", "2", "3"} {
+		server.AddResource(&mcp.Resource{URI: "note://" + n, Name: "note " + n}, read)
+	}
+	server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "note://{n}", Name: "notes"}, read)
+	server.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "who", Required: true}}},
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
+				{Role: "user", Content: &mcp.TextContent{Text: "Greet " + req.Params.Arguments["who"]}},
+			}}, nil
+		})
 }
 
 func add[A any](server *mcp.Server, name, description string, f func(context.Context, A) (*mcp.CallToolResult, error)) {

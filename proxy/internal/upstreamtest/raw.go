@@ -17,6 +17,17 @@ import (
 // 2^53, keys in no order, content of an unknown type, odd escapes.
 const WeirdResult = `{"zeta":12345678901234567890,"content":[{"type":"hologram","z":1,"a":2},{"type":"text","text":"\u003cb\u003e\u2028\ud83d\ude00"}],"structuredContent":{"n":9007199254740993,"f":1.10,"e":1E400},"alpha":null}`
 
+// RawResource is what any resource of the mode Library reads as.
+const RawResource = `{"zeta":12345678901234567890,"contents":[{"uri":"raw://1","text":"\u003cb\u003e","z":1.10,"a":2}]}`
+
+// rawLists are the lists of the mode Library: one that is odd, one without an end, one
+// of another form.
+var rawLists = map[string]string{
+	"resources/list":           `{"resources":[{"uri":"raw://1","name":"one","size":12345678901234567890},17,{"uri":5},{"name":"no uri"},{"uri":"note://1"}]}`,
+	"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"raw://{+rest}"}],"nextCursor":"again"}`,
+	"prompts/list":             `{"prompts":{"name":"x"}}`,
+}
+
 // A raw server speaks MCP as its mode says, message by message.
 type raw struct {
 	mode  string
@@ -30,6 +41,7 @@ type request struct {
 	Params struct {
 		Name      string          `json:"name"`
 		Cursor    string          `json:"cursor"`
+		URI       string          `json:"uri"`
 		Arguments json.RawMessage `json:"arguments"`
 	} `json:"params"`
 }
@@ -64,7 +76,11 @@ func (r *raw) handle(req request) {
 	case req.Method == "initialize" && r.mode == Refusing:
 		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32000,"message":"no license for key ` + os.Getenv("API_KEY") + `"}}`)
 	case req.Method == "initialize":
-		r.reply(req, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}`)
+		capabilities := `{"tools":{"listChanged":true}}`
+		if r.mode == Library {
+			capabilities = `{"tools":{},"resources":{},"prompts":{}}`
+		}
+		r.reply(req, `{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"serverInfo":{"name":"raw","version":"1"}}`)
 	case req.Method == "tools/list" && r.mode != Toolless:
 		r.reply(req, r.list(req.Params.Cursor))
 		if r.mode == Deaf {
@@ -72,6 +88,12 @@ func (r *raw) handle(req request) {
 		}
 	case req.Method == "tools/call":
 		r.call(req)
+	case r.mode == Library && rawLists[req.Method] != "":
+		r.reply(req, rawLists[req.Method])
+	case r.mode == Library && req.Method == "resources/read" && req.Params.URI == "raw://exit":
+		os.Exit(4)
+	case r.mode == Library && req.Method == "resources/read":
+		r.reply(req, RawResource)
 	case req.ID != nil && r.mode != Silent:
 		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32601,"message":"Method not found"}}`)
 	}

@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// errNotSent is wrapped by errors of requests that did not reach the server, so
+// that it is safe to make them again.
+var errNotSent = errors.New("not sent")
+
+// A request is what a sandbox wants of a server.
+type request struct {
+	method string
+	stub   string // the result that go-sdk gets instead of the server's; see sink
+	what   string // what is asked for, in messages
+	hint   string // what to look at if the server finds its parameters invalid
+	glance bool   // it does not count as use of the session
+	send   func(context.Context, *mcp.ClientSession) error
+}
+
+// limit bounds a request by Options.CallTimeout.
+func (p *Proxy) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.opts.CallTimeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, p.opts.CallTimeout)
+}
+
+// twice calls f again if what it asks has not reached the server: its session
+// may just have ended.
+func twice[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	result, err := f()
+	if errors.Is(err, errNotSent) && ctx.Err() == nil {
+		return f()
+	}
+	return result, err
+}
+
+// send makes a request and returns the result as the JSON that the server sent.
+func (u *upstream) send(ctx context.Context, s *session, r request) (json.RawMessage, error) {
+	if !r.glance && !s.use() {
+		return nil, u.broken(ctx, s, r.what, false, errNotSent)
+	}
+	ctx, result := withSink(ctx, r.method, r.stub)
+	result.share = shareOf(ctx)
+	err := r.send(ctx, s.mcp)
+	switch out := s.gate.finish(result); {
+	case out.raw != nil:
+		return out.raw, nil
+	case errors.Is(out.refusal, errUnread) && ctx.Err() != nil:
+		return nil, doneError(ctx, r.what)
+	case errors.Is(out.refusal, errUnread):
+		return nil, errorf(Busy, "it took effect; make fewer calls with large results at a time",
+			"the result of %s was dropped: others of up to %d MiB are waiting to be read", r.what, maxUnread>>20)
+	case out.refusal != nil:
+		return nil, u.refused(r, out.refusal)
+	case ctx.Err() != nil:
+		return nil, doneError(ctx, r.what)
+	case s.over():
+		return nil, u.broken(ctx, s, r.what, out.sent, err)
+	}
+	return nil, &Error{
+		Kind: Refused, Err: err,
+		Message: r.what + " answered with no result, or asked for input, which the bridge cannot give",
+	}
+}
+
+// refused is the error for an error response of the server, or for a result
+// that stdio did not let through.
+func (u *upstream) refused(r request, err error) *Error {
+	e := &Error{Kind: Refused, Err: err}
+	if rpcErr, ok := errors.AsType[*jsonrpc.Error](err); ok && rpcErr.Code == jsonrpc.CodeInvalidParams {
+		e.Hint = r.hint
+	}
+	e.Message = fmt.Sprintf("%s failed: %s", r.what, u.text.clean(err.Error(), refusalShown))
+	return e
+}
+
+// broken is the error for a session that ended under a request.
+func (u *upstream) broken(ctx context.Context, s *session, what string, sent bool, err error) *Error {
+	if u.proxy.isClosed() {
+		return closedError()
+	}
+	s.awaitExit(ctx)
+	e := &Error{Kind: ServerFailed, Err: err}
+	if !sent {
+		e.Err = errNotSent
+		e.Message = fmt.Sprintf("server %s %s before %s was called", quoteName(u.server.Name), s.why(), what)
+		return e
+	}
+	e.Message = fmt.Sprintf("server %s %s during the call of %s, which may or may not have taken effect%s",
+		quoteName(u.server.Name), s.why(), what, u.quoteTail(s.proc.Tail()))
+	e.Hint = "check whether it took effect before calling again; the next call starts the server anew"
+	return e
+}
