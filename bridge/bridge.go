@@ -35,6 +35,10 @@ type Options struct {
 	Version        string   // of this program, told to clients
 	Logger         *slog.Logger
 
+	// StateDir is where what outlasts sessions is kept, such as memory and
+	// skills: a directory of the user's own. "" keeps nothing.
+	StateDir string
+
 	Timeout     time.Duration // of a cell that does not ask for one; 30 s
 	MaxTimeout  time.Duration // the most a cell may ask for; 120 s
 	Grace       time.Duration // from an interrupt to a kill; 3 s
@@ -63,6 +67,7 @@ type Bridge struct {
 	places  *places
 	pool    *pool
 	image   *download
+	keeper  keeper
 
 	mu       sync.Mutex
 	closed   bool
@@ -87,7 +92,7 @@ func New(opts Options) *Bridge {
 	opts.Limits = opts.Limits.WithDefaults()
 	b := &Bridge{
 		opts: opts, log: opts.Logger, sessions: map[string]*session{}, places: newPlaces(opts.MaxSandboxes),
-		image: newDownload(opts.Engine, opts.Image, opts.PullTimeout),
+		image: newDownload(opts.Engine, opts.Image, opts.PullTimeout), keeper: keeper{dir: opts.StateDir},
 	}
 	b.pool = newPool(opts.Warm, b.places, b.startKernel, b.log)
 	return b

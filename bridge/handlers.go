@@ -6,6 +6,10 @@ import "github.com/mcp-bridge/mcp-bridge/proxy"
 // what Tools answers: one line for each method, and a file for each subject.
 func (s *session) handlers() map[string]proxy.Handler {
 	return map[string]proxy.Handler{
-		"output/read": s.readOutput,
+		"output/read":  s.readOutput,
+		"state/get":    s.bridge.stateGet,
+		"state/put":    s.bridge.statePut,
+		"state/delete": s.bridge.stateDelete,
+		"state/list":   s.bridge.stateList,
 	}
 }

@@ -22,6 +22,9 @@ const (
 	Busy          Kind = "busy"           // over a limit; worth trying again
 	Closed        Kind = "closed"         // cancelled, or the proxy was closed
 	Internal      Kind = "internal"       // a fault of the bridge
+	Full          Kind = "full"           // what is kept would exceed a limit
+	Conflict      Kind = "conflict"       // somebody else has changed it meanwhile
+	Unavailable   Kind = "unavailable"    // this bridge cannot do it
 )
 
 // An Error is what the proxy's methods return. Message and Hint are written for

@@ -191,6 +191,7 @@ func TestEnvironment(t *testing.T) {
 		{"log level", "MCP_BRIDGE_LOG_LEVEL=debug", []string{"exec", "-c", "1"}, exitOK, "1\n", "level=DEBUG"},
 		{"odd value", "MCP_BRIDGE_MEMORY=lots", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_MEMORY"},
 		{"empty value", "MCP_BRIDGE_MEMORY=", []string{"exec", "-c", "1"}, exitOK, "1\n", ""},
+		{"state", "MCP_BRIDGE_STATE_DIR=/proc/nothing", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_STATE_DIR: "},
 		{"cache", "MCP_BRIDGE_CACHE_DIR=/proc/nothing", []string{"exec", "-c", "1"}, exitOK, "1\n", ""}, // the flag is given
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
@@ -43,6 +44,28 @@ func (r *root) catalogDir() (string, error) {
 	return filepath.Join(base, "mcp-bridge", "catalog"), nil
 }
 
+// stateDir is where memory, skills and the like are kept, or "" if there is no
+// such place. One that was asked for must be usable.
+func (r *root) stateDir() (string, error) {
+	home, homeErr := os.UserHomeDir()
+	if dir := r.settings.stateDir; dir != "" {
+		if below, ok := strings.CutPrefix(dir, "~/"); ok && homeErr == nil { // no shell has read a client's file
+			dir = filepath.Join(home, below)
+		}
+		if err := bridge.PrepareStateDir(dir); err != nil {
+			return "", configError("set --state-dir to a folder that you own", "%s: %v", r.settings.nameOf("state-dir"), err)
+		}
+		return dir, nil
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mcp-bridge"), nil
+	}
+	if homeErr != nil {
+		return "", nil // cells that want to keep something hear of it
+	}
+	return filepath.Join(home, ".local", "state", "mcp-bridge"), nil
+}
+
 // An app is everything that runs cells, put together.
 type app struct {
 	bridge *bridge.Bridge
@@ -67,6 +90,10 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	if r.settings.allowUnlimited {
 		fmt.Fprintln(r.io.Err, "mcp-bridge: warning: --allow-unlimited: where the engine cannot limit memory, processes and processors, cells have no such limits")
 	}
+	stateDir, err := r.stateDir()
+	if err != nil {
+		return nil, err
+	}
 	log := r.logger()
 	engine, err := r.engine(log)
 	if err != nil {
@@ -87,6 +114,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Servers:        enabled(config),
 		Version:        programVersion(),
 		Logger:         log,
+		StateDir:       stateDir,
 		Timeout:        time.Duration(r.settings.timeout),
 		MaxTimeout:     time.Duration(r.settings.maxTimeout),
 		Yield:          opts.yield,

@@ -23,6 +23,7 @@ const defaultImage = "localhost/mcp-bridge-sandbox:latest"
 type settings struct {
 	configDirs []string
 	cacheDir   string
+	stateDir   string
 	allowSelf  bool
 	logLevel   slog.Level
 
@@ -68,6 +69,7 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 		return atLeast(s.cpus >= leastCPUs && s.cpus <= most, fmt.Sprintf("is out of range: give %v to %v", leastCPUs, most))
 	})
 	flags.BoolVar(&s.allowUnlimited, "allow-unlimited", false, "start sandboxes even where memory, processes and processors cannot be limited")
+	flags.StringVar(&s.stateDir, "state-dir", "", "folder for what is kept across sessions (default ~/.local/state/mcp-bridge)")
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")
 }
