@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/proxy"
 )
 
 // MaxCode is the most bytes one cell may have.
@@ -93,7 +95,11 @@ func (r *Request) set(name string, value json.RawMessage) error {
 		}
 		r.Timeout = time.Duration(min(seconds, 1e6) * float64(time.Second))
 	default:
-		return fmt.Errorf("unknown argument %.64q: run_python takes `code`, `timeout` and `session`", name)
+		why := fmt.Sprintf("unknown argument %.64q: run_python takes `code`, `timeout` and `session`", name)
+		if hint := proxy.DidYouMean(name, []string{"code", "timeout", "session"}, ""); hint != "" {
+			why += "; " + hint
+		}
+		return errors.New(why)
 	}
 	return nil
 }
@@ -111,12 +117,17 @@ func (b *Bridge) validate(req *Request) error {
 	case req.Session != "" && !sessionName.MatchString(req.Session):
 		return fmt.Errorf("`session` %.80q is not a valid name: 1 to 64 letters, digits, `_`, `-` or `.`, "+
 			"beginning with a letter or digit", req.Session)
-	case req.Timeout > b.opts.MaxTimeout:
-		return fmt.Errorf("`timeout` of %v seconds is out of range: at most %v are allowed",
-			req.Timeout.Seconds(), b.opts.MaxTimeout.Seconds())
 	}
 	if req.Timeout == 0 {
 		req.Timeout = b.opts.Timeout
+	}
+	// Most cells that ask for too much end long before: refusing them would cost
+	// a call and teach nothing. One that does not end is told.
+	req.Timeout = min(req.Timeout, b.opts.MaxTimeout)
+	if req.Context != nil {
+		var err error
+		req.Context, err = normalContext(req.Context)
+		return err
 	}
 	return nil
 }

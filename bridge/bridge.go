@@ -108,8 +108,12 @@ func setDefault[T comparable](field *T, value T) {
 // A Request asks for one cell.
 type Request struct {
 	Code    string        // Python; empty waits for the cell that is running
-	Timeout time.Duration // zero means the default
+	Timeout time.Duration // zero means the default; at most Options.MaxTimeout count
 	Session string        // zero means the connection's own
+
+	// Context is a JSON value that the cell finds in its variable `context`. Nil
+	// leaves what an earlier one has set.
+	Context json.RawMessage
 
 	// Progress is told how far the image is if it has to be got first. It may
 	// be nil; it is called by Run itself, and may take its time.

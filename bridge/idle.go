@@ -64,7 +64,7 @@ func (s *session) shrink() {
 	}
 	limit := s.bridge.opts.OutputLimit
 	var r Result
-	r.Text = join(append([]string{e.takeOutput(limit)}, r.addOutcome(e, limit)...))
+	r.Text = join(append([]string{e.takeOutput(limit)}, r.addOutcome(e, limit, s.bridge.opts.MaxTimeout)...))
 	size := 0
 	for _, image := range r.Images {
 		size += len(image.Data)

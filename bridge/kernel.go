@@ -236,8 +236,29 @@ func (k *kernel) greet(ctx context.Context) error {
 	return conn.SetReadDeadline(time.Time{})
 }
 
+// A task is a cell for the kernel.
+type task struct {
+	cell       int
+	code       string
+	context    json.RawMessage // for the cell's `context`; nil leaves that as it is
+	timeout    time.Duration
+	grace      time.Duration
+	valueLimit int // characters
+}
+
+func (t *task) params(nonce string) json.RawMessage {
+	params := map[string]any{
+		"nonce": nonce, "cell": t.cell, "code": t.code,
+		"timeout": t.timeout.Seconds(), "grace": t.grace.Seconds(), "value_limit": t.valueLimit,
+	}
+	if t.context != nil {
+		params["context"] = t.context
+	}
+	return mustJSON(params)
+}
+
 // execute sends a cell. The outcome comes on the channel, always.
-func (k *kernel) execute(ctx context.Context, cell int, code string, timeout, grace time.Duration, valueLimit int) (<-chan outcome, error) {
+func (k *kernel) execute(ctx context.Context, t task) (<-chan outcome, error) {
 	if err := k.awaitReady(ctx); err != nil {
 		return nil, err
 	}
@@ -249,16 +270,12 @@ func (k *kernel) execute(ctx context.Context, cell int, code string, timeout, gr
 	}
 	k.lastID++
 	p.id = k.lastID
-	p.overdue = time.AfterFunc(timeout+grace+overtime, func() {
+	p.overdue = time.AfterFunc(t.timeout+t.grace+overtime, func() {
 		k.fail(errors.New("the sandbox did not answer when the cell's time was up"))
 	})
 	k.pending = p
 	k.mu.Unlock()
-	err := k.control.Send(&wire.Message{ID: p.id, Method: "execute", Params: mustJSON(map[string]any{
-		"nonce": p.nonce, "cell": cell, "code": code,
-		"timeout": timeout.Seconds(), "grace": grace.Seconds(), "value_limit": valueLimit,
-	})})
-	if err != nil {
+	if err := k.control.Send(&wire.Message{ID: p.id, Method: "execute", Params: t.params(p.nonce)}); err != nil {
 		k.fail(fmt.Errorf("send the cell: %w", err))
 	}
 	return p.done, nil

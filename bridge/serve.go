@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +101,7 @@ func (b *Bridge) server(ctx context.Context) *mcp.Server {
 func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
-	r := b.answer(ctx, req.Params.Arguments, progressOf(ctx, req))
+	r := b.answer(ctx, req)
 	result := &mcp.CallToolResult{IsError: r.IsError}
 	if r.Text != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: r.Text})
@@ -113,12 +112,15 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 	return result
 }
 
-func (b *Bridge) answer(ctx context.Context, arguments json.RawMessage, progress func(runtime.PullProgress)) Result {
-	request, err := parseArguments(arguments)
+func (b *Bridge) answer(ctx context.Context, req *mcp.CallToolRequest) Result {
+	request, err := parseArguments(req.Params.Arguments)
 	if err != nil {
 		return failure(err)
 	}
-	request.Progress = progress
+	if request.Context, err = contextOf(req.Params.Meta); err != nil {
+		return failure(err)
+	}
+	request.Progress = progressOf(ctx, req)
 	r := b.Run(ctx, request)
 	engineErr, ok := errors.AsType[*runtime.Error](r.Err)
 	if ok && b.refusal.isNew(r.Err.Error()) { // the model is told less than the operator needs

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +46,8 @@ type session struct {
 // An execution is one cell, from the moment it has its turn.
 type execution struct {
 	cell    int
+	timeout time.Duration
+	started time.Time
 	done    chan struct{}
 	outcome outcome // set before done is closed
 
@@ -53,7 +56,13 @@ type execution struct {
 	shown   int     // how much of output earlier calls have shown
 	waiting int     // calls
 	kept    *Result // what there is to show, if the rest was dropped
+	sent    bool    // to the kernel, which can be told to interrupt it
+	stopped bool    // by interruptCode
 }
+
+// interruptCode is the code of a call that stops the running cell instead of
+// waiting for its end. Nothing of it is run: code would have to wait its turn.
+const interruptCode = "session.interrupt()"
 
 func newSession(b *Bridge) *session {
 	return &session{
@@ -68,15 +77,27 @@ func newSession(b *Bridge) *session {
 
 // run runs a cell, or waits for the one that runs if there is no code. The
 // error says why no cell was run.
+//
+// What a call waits for before its cell starts, its turn and a sandbox, is taken
+// from the time after which it answers that the cell is still running, so that
+// no client waits longer than it is told; it is not taken from the cell's.
 func (s *session) run(ctx context.Context, req Request) (Result, error) {
-	if req.Code == "" {
+	patience := s.bridge.opts.Yield
+	until := time.Now().Add(patience)
+	switch strings.TrimSpace(req.Code) {
+	case interruptCode:
+		return s.interrupt(ctx, until), nil
+	case "":
+		if req.Code != "" {
+			break // a cell of blanks
+		}
 		e := s.join()
 		if e == nil {
 			return Result{}, errors.New("`code` is empty and nothing is running in this session: send code to run")
 		}
-		return s.await(ctx, e, nil), nil
+		return s.await(ctx, e, nil, until), nil
 	}
-	if err := s.takeTurn(ctx); err != nil {
+	if err := s.takeTurn(ctx, patience); err != nil {
 		return Result{}, err
 	}
 	e, k, err := s.begin(ctx, req)
@@ -84,7 +105,46 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 		s.endTurn()
 		return Result{}, err
 	}
-	return s.await(ctx, e, k), nil
+	if least := time.Now().Add(patience / 10); until.Before(least) {
+		until = least // most cells are short
+	}
+	return s.await(ctx, e, k, until), nil
+}
+
+// interrupt stops the running cell, waits for its end and shows it.
+func (s *session) interrupt(ctx context.Context, until time.Time) Result {
+	e := s.join()
+	if e == nil {
+		return Result{Text: "Nothing is running in this session."}
+	}
+	if k := s.markStopped(e); k != nil {
+		k.interrupt(e.cell)
+	}
+	return s.await(ctx, e, nil, until)
+}
+
+// markStopped notes that e is to be stopped. It returns the kernel that has to
+// be told, or nil if begin will see to it, or the cell has ended.
+func (s *session) markStopped(e *execution) *kernel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != e {
+		return nil
+	}
+	e.stopped = true
+	if !e.sent {
+		return nil
+	}
+	return s.kernel
+}
+
+// markSent notes that the kernel has e. It reports whether it was to be stopped
+// before.
+func (s *session) markSent(e *execution) (stopped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.sent = true
+	return e.stopped
 }
 
 // join returns the cell that runs, or that ended unseen, for one more call to
@@ -116,9 +176,9 @@ func (s *session) leave(e *execution) bool {
 	}
 }
 
-// takeTurn waits until no cell runs. Each turn taken must be ended.
-func (s *session) takeTurn(ctx context.Context) error {
-	if err := s.enter(ctx); err != nil {
+// takeTurn waits until no cell runs, for a while. Each turn taken must be ended.
+func (s *session) takeTurn(ctx context.Context, patience time.Duration) error {
+	if err := s.enter(ctx, patience); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -134,7 +194,7 @@ func (s *session) takeTurn(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) enter(ctx context.Context) error {
+func (s *session) enter(ctx context.Context, patience time.Duration) error {
 	select {
 	case s.turn <- struct{}{}:
 		return nil
@@ -147,14 +207,31 @@ func (s *session) enter(ctx context.Context) error {
 		return fmt.Errorf("this session is busy and %d calls wait for it already: try later, or name another session",
 			cap(s.waiting))
 	}
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
 	select {
 	case s.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("cancelled while waiting for the session: %w", context.Cause(ctx))
+	case <-timeout.C:
+		return s.busy(patience)
 	case <-s.closing:
 		return errClosing
 	}
+}
+
+// busy is the error of a call that has waited in vain for its turn.
+func (s *session) busy(waited time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := "the session is busy"
+	if e := s.running; e != nil {
+		what = fmt.Sprintf("cell %d is still running, for %s now", e.cell, inSeconds(time.Since(e.started)))
+	}
+	return fmt.Errorf("%s, and this code was not run, having waited %s for its turn: send it again, "+
+		"wait for the cell with an empty `code`, stop it with `%s` as the code, or name another session",
+		what, inSeconds(waited), interruptCode)
 }
 
 func (s *session) endTurn() {
@@ -178,23 +255,31 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	if err != nil {
 		return nil, nil, err
 	}
-	e := s.open()
+	e := s.open(req.Timeout)
 	opts := &s.bridge.opts
-	done, err := k.execute(ctx, e.cell, req.Code, req.Timeout, opts.Grace, opts.OutputLimit)
+	done, err := k.execute(ctx, task{
+		cell: e.cell, code: req.Code, context: req.Context, timeout: req.Timeout, grace: opts.Grace, valueLimit: opts.OutputLimit,
+	})
 	if err != nil {
 		s.setEnded(e, outcome{err: err})
 		return nil, nil, err
+	}
+	if s.markSent(e) {
+		k.interrupt(e.cell)
 	}
 	go s.conclude(e, k, done) // ends the turn, which s.wg counts
 	return e, k, nil
 }
 
 // open makes the next cell the running one.
-func (s *session) open() *execution {
+func (s *session) open(timeout time.Duration) *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cell++
-	s.running = &execution{cell: s.cell, output: s.outputs.begin(s.cell), done: make(chan struct{}), waiting: 1}
+	s.running = &execution{
+		cell: s.cell, timeout: timeout, started: time.Now(),
+		output: s.outputs.begin(s.cell), done: make(chan struct{}), waiting: 1,
+	}
 	return s.running
 }
 
@@ -227,11 +312,11 @@ func (s *session) setKernel(k *kernel) {
 	s.kernel = k
 }
 
-// await waits for a cell's end as long as a client is willing to, and returns
-// what is to be shown. k is nil for a call that only waits: if its client
-// leaves, the cell goes on. The call counts in e.waiting already.
-func (s *session) await(ctx context.Context, e *execution, k *kernel) Result {
-	yield := time.NewTimer(s.bridge.opts.Yield)
+// await waits for a cell's end, until then, and returns what is to be shown. k
+// is nil for a call that only waits: if its client leaves, the cell goes on. The
+// call counts in e.waiting already.
+func (s *session) await(ctx context.Context, e *execution, k *kernel, until time.Time) Result {
+	yield := time.NewTimer(time.Until(until))
 	defer yield.Stop()
 	cancelled := ctx.Done()
 	for {

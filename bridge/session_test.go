@@ -2,6 +2,8 @@ package bridge_test
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -107,7 +109,7 @@ func TestYield(t *testing.T) {
 	opts := bridge.Options{Yield: 2 * time.Second}
 	inBubble(t, &engine{}, opts, func(t *testing.T, b *bridge.Bridge) {
 		r := run(t, b, "sleep 5s")
-		contains(t, r, "asleep\n[cell 1 is still running", "empty `code`")
+		contains(t, r, "asleep\n[cell 1 is still running, for 2 s now of at most 30 s", "empty `code`", "`session.interrupt()`")
 		if r.IsError {
 			t.Error("a cell that still runs is an error")
 		}
@@ -137,7 +139,7 @@ func TestYieldThenEnd(t *testing.T) {
 func TestYieldThenEndThenAnotherCell(t *testing.T) {
 	opts := bridge.Options{Yield: 2 * time.Second}
 	inBubble(t, &engine{}, opts, func(t *testing.T, b *bridge.Bridge) {
-		contains(t, run(t, b, "sleep 5s"), "still running")
+		contains(t, run(t, b, "sleep 3s"), "still running")
 		runs(t, b, "value 2", "[cell 1, which was still running, has ended:]\nslept\n[end of cell 1]\n2")
 		runs(t, b, "value 3", "3")
 	})
@@ -395,5 +397,121 @@ func TestEngineThatRecovers(t *testing.T) {
 		fails(t, b, "pass", "unavailable")
 		broken = false
 		runs(t, b, "value 1", "1")
+	})
+}
+
+// A running cell is stopped by a call that queues behind nothing.
+func TestInterruptCode(t *testing.T) {
+	inBubble(t, &engine{}, bridge.Options{Yield: 2 * time.Second}, func(t *testing.T, b *bridge.Bridge) {
+		runs(t, b, "session.interrupt()", "Nothing is running in this session.")
+		contains(t, run(t, b, "sleep 20s"), "still running")
+		var wg sync.WaitGroup
+		wg.Go(func() { runs(t, b, "value queued", "queued") })
+		synctest.Wait()
+		fails(t, b, " session.interrupt()\n", "KeyboardInterrupt\nInterrupted by session.interrupt(). Variables are kept.")
+		wg.Wait()
+		runs(t, b, "session.interrupt()", "Nothing is running in this session.")
+		r := b.Run(t.Context(), bridge.Request{Code: "session.interrupt()", Session: "other"})
+		contains(t, r, "Nothing is running")
+	})
+}
+
+// One that comes while a lost REPL is replaced, before the kernel has the cell, is not forgotten.
+func TestInterruptBeforeTheKernelHasTheCell(t *testing.T) {
+	e := &engine{script: func(k *kernel) {
+		k.hello()
+		c, _ := k.nextCell()
+		k.lose("gone")
+		go k.answer(c, object{"lost": "gone"}, nil) // the host is writing, too
+		m, _ := k.receive()                         // resync
+		var params struct{ Marker string }
+		_ = json.Unmarshal(m.Params, &params)
+		marker, _ := hex.DecodeString(params.Marker)
+		time.Sleep(5 * time.Second)
+		go func() { _, _ = k.raw.Write(marker) }()
+		k.loop()
+	}}
+	inBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
+		fails(t, b, "pass", "gone")
+		var wg sync.WaitGroup
+		wg.Go(func() { fails(t, b, "sleep 20s", "Interrupted by session.interrupt()") })
+		synctest.Wait()
+		fails(t, b, "session.interrupt()", "Interrupted by session.interrupt()")
+		wg.Wait()
+	})
+}
+
+// What a call waits for before its cell starts is in its own time, not in the cell's.
+func TestBudgetIsTheCellsOwn(t *testing.T) {
+	const slow = 20 * time.Second
+	timeouts := make(chan float64, 10)
+	script := func(k *kernel) {
+		k.hello()
+		for {
+			c, ok := k.nextCell()
+			if !ok {
+				return
+			}
+			timeouts <- c.Timeout
+			time.Sleep(time.Duration(c.Timeout*float64(time.Second)) - time.Millisecond)
+			k.answer(c, nil, object{"value": object{"text": "in time"}})
+		}
+	}
+	start := func(ctx context.Context, _ runtime.Spec) error {
+		time.Sleep(slow)
+		return ctx.Err()
+	}
+	e := &engine{script: script, start: start}
+	inBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
+		for range 2 { // the second waits for the first, too
+			r := b.Run(t.Context(), bridge.Request{Code: "pass", Timeout: 10 * time.Second})
+			contains(t, r, "in time")
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				contains(t, b.Run(t.Context(), bridge.Request{Code: "pass", Timeout: 10 * time.Second}), "in time")
+			})
+		}
+		wg.Wait()
+		for range 5 {
+			if got := <-timeouts; got != 10 {
+				t.Errorf("the cell was given %v s", got)
+			}
+		}
+	})
+	r := newRegistry(inPieces(30)) // half a minute of getting the image
+	r.script = script
+	withRegistry(t, r, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
+		contains(t, b.Run(t.Context(), bridge.Request{Code: "pass", Timeout: 5 * time.Second}), "in time")
+		if got := <-timeouts; got != 5 {
+			t.Errorf("the cell was given %v s", got)
+		}
+	})
+}
+
+// No call takes much longer than the yield time, whatever it waits for.
+func TestQueueIsLeftAfterTheYieldTime(t *testing.T) {
+	inBubble(t, &engine{}, bridge.Options{Yield: 10 * time.Second}, func(t *testing.T, b *bridge.Bridge) {
+		contains(t, run(t, b, "sleep 25s"), "still running")
+		begin := time.Now()
+		fails(t, b, "print never", "cell 1 is still running, for 20 s now", "was not run", "session.interrupt()", "empty `code`")
+		if took := time.Since(begin); took != 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		contains(t, run(t, b, "sleep 25s"), "[cell 1, which was still running, has ended:]\nslept\n", "cell 2 is still running")
+		if took := time.Since(begin); took != 20*time.Second {
+			t.Errorf("both took %v", took)
+		}
+	})
+}
+
+func TestTimeoutTexts(t *testing.T) {
+	inBubble(t, &engine{}, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
+		fails(t, b, "timeout", "interrupted after 30 s. Pass a larger `timeout` (120 at most)")
+		for _, timeout := range []time.Duration{120 * time.Second, time.Hour} {
+			r := b.Run(t.Context(), bridge.Request{Code: "timeout", Timeout: timeout})
+			contains(t, r, "interrupted after 120 s, the most one may take")
+		}
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -35,11 +37,11 @@ func (s *session) show(e *execution, r *Result) []string {
 		r.IsError, r.Images = kept.IsError, append(r.Images, kept.Images...)
 		return []string{kept.Text}
 	}
-	return append([]string{output}, r.addOutcome(e, limit)...)
+	return append([]string{output}, r.addOutcome(e, limit, s.bridge.opts.MaxTimeout)...)
 }
 
-// addOutcome adds how the cell ended.
-func (r *Result) addOutcome(e *execution, limit int) []string {
+// addOutcome adds how the cell ended. most is the longest timeout there is.
+func (r *Result) addOutcome(e *execution, limit int, most time.Duration) []string {
 	var parts []string
 	o := e.outcome
 	switch {
@@ -54,7 +56,7 @@ func (r *Result) addOutcome(e *execution, limit int) []string {
 		parts = append(parts, r.addReport(o.Cell, e.cell, limit)...)
 	}
 	if o.Interrupted != "" {
-		parts = append(parts, interruptText(o))
+		parts = append(parts, e.interruptText(most))
 		r.IsError = true
 	}
 	return parts
@@ -110,15 +112,33 @@ func valueText(v *valueReport, whole string, limit int) string {
 	return fmt.Sprintf("%s\n[cut: %s; the whole is in %s]", text, shorten(v.Shape, 500, whole), whole)
 }
 
-func interruptText(o outcome) string {
+// interruptText says why the cell was interrupted. most is the longest timeout
+// there is.
+func (e *execution) interruptText(most time.Duration) string {
 	why := "Interrupted: the client cancelled the call."
-	if o.Interrupted == "timeout" {
-		why = "Timed out: the cell was interrupted when its time was up. Pass a larger `timeout` (in seconds) if it needs more."
+	switch {
+	case e.outcome.Interrupted == "timeout" && e.timeout >= most:
+		why = fmt.Sprintf("Timed out: the cell was interrupted after %s, the most one may take: do the work in several cells.", inSeconds(e.timeout))
+	case e.outcome.Interrupted == "timeout":
+		why = fmt.Sprintf("Timed out: the cell was interrupted after %s. Pass a larger `timeout` (%v at most) if it needs more.",
+			inSeconds(e.timeout), most.Seconds())
+	case e.stopped:
+		why = "Interrupted by " + interruptCode + "."
 	}
-	if o.Lost == "" {
+	if e.outcome.Lost == "" {
 		why += " Variables are kept."
 	}
 	return why
+}
+
+// inSeconds writes a duration for the model, without fractions where they mean
+// nothing.
+func inSeconds(d time.Duration) string {
+	if d > 10*time.Second {
+		d = d.Round(time.Second)
+	}
+	d = d.Round(time.Millisecond)
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }
 
 // progress shapes what a call shows of a cell that still runs.
@@ -129,7 +149,8 @@ func (s *session) progress(e *execution) Result {
 	output := e.takeOutput(s.bridge.opts.OutputLimit)
 	s.mu.Unlock()
 	parts := append(notices, output,
-		fmt.Sprintf("[cell %d is still running: call run_python with an empty `code` to wait for the rest]", e.cell))
+		fmt.Sprintf("[cell %d is still running, for %s now of at most %s: call run_python with an empty `code` to wait for the rest, "+
+			"or with the code `%s` to stop it]", e.cell, inSeconds(time.Since(e.started)), inSeconds(e.timeout), interruptCode))
 	r.Text = join(parts)
 	return r
 }

@@ -19,6 +19,12 @@ func didYouMean(name string, candidates []string, otherwise string) string {
 	return "did you mean " + strings.Join(found[:min(shown, len(found))], ", ") + "?"
 }
 
+// DidYouMean is what to say of a name that is none of candidates: the nearest
+// ones, or otherwise if none is near.
+func DidYouMean(name string, candidates []string, otherwise string) string {
+	return didYouMean(name, candidates, otherwise)
+}
+
 // nearest returns the candidates that look like name, the most alike first.
 func nearest(name string, candidates []string) []string {
 	const longest = 64 // a name from a sandbox may be of any length

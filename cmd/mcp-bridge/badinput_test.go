@@ -20,6 +20,7 @@ func TestBadInput(t *testing.T) {
 		told []string
 	}{
 		{"unknown argument", arguments{"code": "kept.append(1)", "langauge": "python"}, []string{"unknown argument", "langauge", "`session`"}},
+		{"misspelt argument", arguments{"code": "kept.append(1)", "tiemout": 5}, []string{"unknown argument", "did you mean \"timeout\"?"}},
 		{"argument in another case", arguments{"Code": "kept.append(1)"}, []string{"unknown argument", "Code"}},
 		{"missing code", arguments{}, []string{"`code` is missing"}},
 		{"no arguments", nil, []string{"`code` is missing"}},
@@ -32,9 +33,7 @@ func TestBadInput(t *testing.T) {
 		{"empty code", arguments{"code": ""}, []string{"empty", "nothing is running"}},
 		{"timeout 0", arguments{"code": "kept.append(1)", "timeout": 0}, []string{"`timeout`", "at least 0.001"}},
 		{"timeout -1", arguments{"code": "kept.append(1)", "timeout": -1}, []string{"`timeout`", "at least 0.001"}},
-		{"timeout 1e9", arguments{"code": "kept.append(1)", "timeout": 1e9}, []string{"`timeout`", "at most 120"}},
 		{"timeout 1e400", json.RawMessage(`{"code": "kept.append(1)", "timeout": 1e400}`), []string{"`timeout`"}},
-		{"timeout 120.001", arguments{"code": "kept.append(1)", "timeout": 120.001}, []string{"`timeout`", "at most 120"}},
 		{"timeout 1e-300", arguments{"code": "kept.append(1)", "timeout": 1e-300}, []string{"`timeout`"}},
 		{"timeout is a string", arguments{"code": "kept.append(1)", "timeout": "5"}, []string{"`timeout` must be a number", "string"}},
 		{"timeout is true", arguments{"code": "kept.append(1)", "timeout": true}, []string{"`timeout` must be a number", "boolean"}},
@@ -86,6 +85,7 @@ func TestGoodInput(t *testing.T) {
 		{"null for optional ones", json.RawMessage(`{"code": "2", "timeout": null, "session": null}`), "2"},
 		{"fraction of a second", arguments{"code": "3", "timeout": 0.9}, "3"},
 		{"the longest timeout", arguments{"code": "4", "timeout": 120}, "4"},
+		{"more than the longest", arguments{"code": "4", "timeout": 1e9}, "4"},
 		{"Windows line ends", arguments{"code": "x = 5\r\nx"}, "5"},
 		{"a line of spaces", arguments{"code": "   \n\t\n"}, "(no output)"},
 		{"4 MB of code", arguments{"code": "6\n" + strings.Repeat("#", 4<<20-2)}, "6"},

@@ -203,6 +203,10 @@ func (c *client) try(ctx context.Context, args any) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	return replyOf(result), nil
+}
+
+func replyOf(result *mcp.CallToolResult) reply {
 	r := reply{isError: result.IsError}
 	var texts []string
 	for _, block := range result.Content {
@@ -214,7 +218,7 @@ func (c *client) try(ctx context.Context, args any) (reply, error) {
 		}
 	}
 	r.text = strings.Join(texts, "\n")
-	return r, nil
+	return r
 }
 
 // run runs code that must not fail, and returns the text.

@@ -13,7 +13,7 @@ import socket
 import sys
 import types
 
-from . import callback, cells, helptext, interrupts, outputs, streams, toolbox, tracebacks, values, wire
+from . import callback, cells, context, helptext, interrupts, outputs, streams, toolbox, tracebacks, values, wire
 
 # What a request to run something may say. "task" names the handler; the others
 # are its arguments, optional but for the first.
@@ -21,6 +21,8 @@ PARAMS = {"cell", "task", "code", "value_limit", "context", "workspace", "mode"}
 
 # What can be asked of the REPL: task → function(runner, cell=…, **arguments) → report.
 HANDLERS = {"cell": cells.Runner.run}
+
+cells.EXTRAS["context"] = context.bind
 
 SETTLE = 0.03  # seconds without a cell after which there is time for other things
 
@@ -107,5 +109,6 @@ def make_namespace(client, out):
         out=out,
         help=helptext.Help(),
         ToolError=values.ToolError,
+        context=values.Record(),
     )
     return namespace

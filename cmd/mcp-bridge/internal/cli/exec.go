@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,7 @@ const never = 48 * time.Hour
 
 func (r *root) execCommand() *cobra.Command {
 	var code string
+	var given contextFlags
 	cmd := &cobra.Command{
 		Use:   "exec {-c CODE | FILE | -}",
 		Short: "Run Python in a new sandbox and print its output, uncut",
@@ -36,10 +39,16 @@ func (r *root) execCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return r.exec(cmd.Context(), source)
+			value, err := r.context(given, args)
+			if err != nil {
+				return err
+			}
+			return r.exec(cmd.Context(), source, value)
 		},
 	}
 	cmd.Flags().StringVarP(&code, "code", "c", "", "the code itself")
+	cmd.Flags().StringVar(&given.file, "context", "", "file with a JSON value for the variable context, or - for stdin")
+	cmd.Flags().StringVar(&given.json, "context-json", "", "the JSON value itself")
 	r.settings.addSandbox(cmd.Flags())
 	return cmd
 }
@@ -72,7 +81,43 @@ func readCode(from io.Reader, name string) (string, error) {
 	return string(data), nil
 }
 
-func (r *root) exec(ctx context.Context, code string) error {
+// contextFlags are the two ways to pass data along.
+type contextFlags struct{ file, json string }
+
+// context returns the value for the variable of that name, or nil.
+func (r *root) context(given contextFlags, args []string) (json.RawMessage, error) {
+	const hint = "mcp-bridge exec --context FILE, or --context-json '{\"n\": 1}'"
+	var from io.Reader
+	switch {
+	case given.file != "" && given.json != "":
+		return nil, usageError(hint, "exec takes --context or --context-json, not both")
+	case given.json != "":
+		from = strings.NewReader(given.json)
+	case given.file == "":
+		return nil, nil
+	case given.file == "-" && len(args) == 1 && args[0] == "-":
+		return nil, usageError(hint, "stdin is either the code or --context, not both")
+	case given.file == "-":
+		from = r.io.In
+	default:
+		file, err := os.Open(given.file)
+		if err != nil {
+			return nil, usageError(hint, "--context: %v", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	data, err := io.ReadAll(io.LimitReader(from, bridge.MaxContext+1))
+	if err != nil {
+		return nil, fmt.Errorf("read --context: %w", err)
+	}
+	if !json.Valid(data) && len(data) <= bridge.MaxContext {
+		return nil, usageError(hint, "the value of --context is not JSON")
+	}
+	return data, nil
+}
+
+func (r *root) exec(ctx context.Context, code string, value json.RawMessage) error {
 	if code == "" {
 		return usageError("", "there is no code to run")
 	}
@@ -82,7 +127,9 @@ func (r *root) exec(ctx context.Context, code string) error {
 	}
 	defer a.close(r.logger())
 	pull := newProgress(r.io.Err, "mcp-bridge: getting "+r.settings.image+":")
-	result := a.bridge.Run(ctx, bridge.Request{Code: code, Timeout: time.Duration(r.settings.timeout), Progress: pull.update})
+	result := a.bridge.Run(ctx, bridge.Request{
+		Code: code, Context: value, Timeout: time.Duration(r.settings.timeout), Progress: pull.update,
+	})
 	pull.end()
 	for _, image := range result.Images {
 		result.Text += fmt.Sprintf("\n[%s, %d bytes]", image.MIMEType, len(image.Data))

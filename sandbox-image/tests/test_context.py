@@ -1,0 +1,25 @@
+"""`context`: data that comes along with a cell."""
+
+import unittest
+
+from harness import KernelTest
+
+
+class Context(KernelTest):
+    def test_is_empty_at_first(self):
+        self.assertEqual(self.new_kernel().run("type(context).__name__, context")["cell"]["value"]["text"], "('Record', {})")
+
+    def test_is_bound(self):
+        report = self.kernel.run("context.a.b, context['list'][0].x, context.n", context={"a": {"b": 1}, "list": [{"x": None}], "n": 2**70})
+        self.assertEqual(report["cell"]["value"]["text"], f"(1, None, {2**70})")
+
+    def test_is_kept_and_replaced(self):
+        run = self.kernel.run
+        self.assertEqual(run("context", context="text")["cell"]["value"]["text"], "'text'")
+        self.assertEqual(run("context")["cell"]["value"]["text"], "'text'")
+        self.assertEqual(run("context", context=[1])["cell"]["value"]["text"], "[1]")
+        self.assertEqual(run("context is None", context=None)["cell"]["value"]["text"], "True")
+
+
+if __name__ == "__main__":
+    unittest.main()
