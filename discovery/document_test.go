@@ -31,17 +31,17 @@ func TestSignatures(t *testing.T) {
 		{`{"properties":{"z":{"type":"integer"},"a":{"type":"number"},"m":{"type":"boolean"}}}`, `srv.t(z: int = None, a: float = None, m: bool = None)`},
 		{`{"properties":{"a":{"type":"array","items":{"type":"string"}},"b":{"type":"array"}}}`, `srv.t(a: list[str] = None, b: list = None)`},
 		{`{"properties":{"a":{"type":"array","items":{"type":"array","items":{"type":"integer"}}}}}`, `srv.t(a: list[list[int]] = None)`},
-		{`{"properties":{"a":{"type":"array","items":[{"type":"string"}]}}}`, `srv.t(a: list = None)`},
-		{`{"properties":{"o":{"type":"object","properties":{"x":{}}},"p":{"properties":{"x":{}}}}}`, `srv.t(o: dict = None, p: dict = None)`},
-		{`{"properties":{"a":{"type":["string","null"]},"b":{"type":["null","integer","string"]}}}`, `srv.t(a: str|None = None, b: int|str|None = None)`},
-		{`{"properties":{"a":{"enum":["x","y"]},"b":{"enum":[1,2,null]},"c":{"const":"k"}}}`, `srv.t(a: 'x'|'y' = None, b: 1|2|None = None, c: 'k' = None)`},
-		{`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}`, `srv.t(a: str|None = None)`},
-		{`{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}}}`, `srv.t(a: str|list[str] = None)`},
+		{`{"properties":{"a":{"type":"array","items":[{"type":"string"}]}}}`, `srv.t(a: tuple[str] = None)`},
+		{`{"properties":{"o":{"type":"object","properties":{"x":{}}},"p":{"properties":{"x":{}}}}}`, `srv.t(o: {x?: Any} = None, p: {x?: Any} = None)`},
+		{`{"properties":{"a":{"type":["string","null"]},"b":{"type":["null","integer","string"]}}}`, `srv.t(a: str | None = None, b: int | str | None = None)`},
+		{`{"properties":{"a":{"enum":["x","y"]},"b":{"enum":[1,2,null]},"c":{"const":"k"}}}`, `srv.t(a: Literal['x', 'y'] = None, b: Literal[1, 2] | None = None, c: Literal['k'] = None)`},
+		{`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}`, `srv.t(a: str | None = None)`},
+		{`{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}}}`, `srv.t(a: str | list[str] = None)`},
 		{`{"properties":{"a":{"anyOf":[{"type":"string"},{}]}}}`, `srv.t(a = None)`},
 		{`{"properties":{"a":{"allOf":[{"description":"d"},{"type":"integer"}]}}}`, `srv.t(a: int = None)`},
 		{`{"properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/definitions/a~1b"}},"$defs":{"A":{"type":"string"}},"definitions":{"a/b":{"type":"integer"}}}`, `srv.t(a: str = None, b: int = None)`},
 		{`{"properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/nowhere"},"c":{"$ref":"https://x.example/s"}},"$defs":{"A":{"$ref":"#/$defs/A"}}}`, `srv.t(a = None, b = None, c = None)`},
-		{`{"properties":{"a":{"$ref":"#/$defs/N"}},"$defs":{"N":{"anyOf":[{"type":"array","items":{"$ref":"#/$defs/N"}},{"type":"string"}]}}}`, `srv.t(a: list[list|str]|str = None)`},
+		{`{"properties":{"a":{"$ref":"#/$defs/N"}},"$defs":{"N":{"anyOf":[{"type":"array","items":{"$ref":"#/$defs/N"}},{"type":"string"}]}}}`, `srv.t(a: list | str = None)`},
 		{`{"$ref":"#/$defs/P","$defs":{"P":{"properties":{"a":{"type":"string"}},"required":["a"]}}}`, `srv.t(a: str)`},
 		{`{"allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{}}}]}`, `srv.t(a: str, b = None)`},
 		{`{"anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]}]}`, `srv.t(a: str = None)`},
@@ -50,8 +50,24 @@ func TestSignatures(t *testing.T) {
 		{`{"properties":{"s":{"type":"string","default":"` + strings.Repeat("x", 100) + `"}}}`, `srv.t(s: str = ...)`},
 		{`{"properties":{"s":{"default":"a\n\\\u001b\u202e\"'"}}}`, `srv.t(s = 'a\n\\\x1b\u202e"\'')`},
 		{`{"properties":{"a":{"enum":["` + strings.Repeat("x", 70) + `","y"]}}}`, `srv.t(a: str = None)`},
-		{`{"properties":{"from":{"type":"string"},"a-b":{},"a_b":{}}}`, `srv.t(from_: str = None, a_b = None, a_b_2 = None)`},
+		{`{"properties":{"from":{"type":"string"},"a-b":{},"a_b":{}}}`, `srv.t(from_: str = None, a_b_2 = None, a_b = None)`},
 		{`{"properties":{"a":true,"b":7,"c":null,"d":{"type":3},"e":{"type":"weird"},"f":{"enum":[]}}}`, `srv.t(a = None, b = None, c = None, d = None, e = None, f = None)`},
+		{`{"properties":{"a":{"type":"string","nullable":true},"b":{"$ref":"#/$defs/E","nullable":true},"c":{"nullable":true}},"$defs":{"E":{"enum":["x"]}}}`, `srv.t(a: str | None = None, b: Literal['x'] | None = None, c = None)`},
+		{`{"properties":{"a":{"$ref":"#item"},"b":{"$ref":"https://x.example/s.json#/$defs/I"},"c":{"$ref":"#/$defs/sp%20ace"},"d":{"$ref":"#/properties/e/anyOf/1"},"e":{"anyOf":[{"type":"null"},{"type":"string"}]}},
+			"$id":"https://x.example/s.json","$defs":{"I":{"$anchor":"item","type":"integer"},"sp ace":{"type":"boolean"}}}`, `srv.t(a: int = None, b: int = None, c: bool = None, d: str = None, e: str | None = None)`},
+		{`{"properties":{"a":{"$ref":"#/definitions/A","type":"string"}},"definitions":{"A":{"type":"integer"}},"$schema":"http://json-schema.org/draft-07/schema#"}`, `srv.t(a: int = None)`},
+		{`{"properties":{"a":{"$ref":"#/$defs/A","properties":{"y":{"type":"string"}},"required":["y","x"]}},"$defs":{"A":{"type":"object","properties":{"x":{"type":"integer"}}}}}`, `srv.t(a: {x: int, y: str} = None)`},
+		{`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/A"},{"properties":{"y":{"type":"string"}}}]}},"$defs":{"A":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}}`, `srv.t(a: {x: int, y?: str} = None)`},
+		{`{"properties":{"a":{"type":"object","oneOf":[{"required":["x"]},{"required":["y"]}],"properties":{"x":{"type":"integer"},"y":{"type":"string"}}}}}`, `srv.t(a: {x?: int, y?: str} = None)`},
+		{`{"properties":{"a":{"oneOf":[{"const":"x","title":"X"},{"const":"y"},{"type":"null"}]},"b":{"type":"string","anyOf":[{"enum":["k"]},{"pattern":"^z"}]}}}`, `srv.t(a: Literal['x', 'y'] | None = None, b: str = None)`},
+		{`{"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}},"b":{"type":"object","properties":{"x":{"type":"null"}},"additionalProperties":true},"c":{"type":"object","patternProperties":{"^x":{"type":"string"}}}}}`, `srv.t(a: dict[str, list[int]] = None, b: {x?: None, ...} = None, c: dict = None)`},
+		{`{"properties":{"a":{"prefixItems":[{"type":"string"},{"type":"integer"}],"items":false},"b":{"type":"array","items":[{"type":"string"},{"type":"integer"}],"additionalItems":{"type":"null"}}}}`, `srv.t(a: tuple[str, int] = None, b: list[str | int | None] = None)`},
+		{`{"properties":{"a":{"type":"number","minimum":0,"exclusiveMinimum":true},"b":{"type":["string"]},"c":{"type":[]},"d":{"not":{"type":"string"}},"e":{"type":["array","null"],"items":{"type":"string"}}}}`, `srv.t(a: float = None, b: str = None, c = None, d = None, e: list[str] | None = None)`},
+		{`{"properties":{"kind":{"type":"string"}},"if":{"properties":{"kind":{"const":"x"}}},"then":{"properties":{"x":{"type":"integer"}},"required":["x"]},"else":{"properties":{"y":{}}},"dependentSchemas":{"kind":{"properties":{"z":{}}}}}`, `srv.t(kind: str = None, x: int = None, y = None, z = None)`},
+		{`{"properties":{"node":{"$ref":"#/$defs/N"}},"$defs":{"N":{"type":"object","properties":{"v":{"type":"string"},"next":{"$ref":"#/$defs/N"},"all":{"type":"array","items":{"$ref":"#/$defs/N"}}}}}}`, `srv.t(node: {v?: str, next?: dict, all?: list[dict]} = None)`},
+		{`{"properties":{"a":{"type":"object","properties":{"b":{"type":"object","properties":{"class":{"type":"object","properties":{"a-b":{"type":"object","properties":{"e":{"type":"object","properties":{"f":{}}}}}}}}}}}}}`, `srv.t(a: {b?: {'class'?: {'a-b'?: {e?: dict}}}} = None)`},
+		{`{"properties":{"a":{"enum":["` + strings.Repeat("x", 70) + `","` + strings.Repeat("y", 70) + `",null,3]},"b":{"enum":[{"k":1},[2]]}}}`, `srv.t(a: str | int | None = None, b: dict | list = None)`},
+		{`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"boolean"},{"type":"null"},{"type":"array"},{"type":"object"}]}}}`, `srv.t(a = None)`},
 		{`{"properties":[1],"required":"a"}`, `srv.t()`},
 		{`[]`, `srv.t(...)`},
 		{`{"properties":`, `srv.t(...)`},
@@ -93,11 +109,11 @@ func TestDocumentFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"name":"create-issue","ident":"create_issue","title":"Create issue","description":"Line one.\n Line two.",` +
-		`"signature":"my_server.create_issue(who: list[dict], state: 'open'|'shut' = None)",` +
-		`"params":[{"name":"who","ident":"who","type":"list[dict]","required":true,"description":"People. Keys: name: str (required), age: int"},` +
-		`{"name":"state","ident":"state","type":"'open'|'shut'","required":false,"description":"the state","enum":["'open'","'shut'"]}],"annotations":{"readOnlyHint":true}},` +
-		`{"name":"create_issue","ident":"create_issue_2","title":"From annotations","signature":"my_server.create_issue_2()","params":[],"open":true},` +
+	want := `[{"name":"create-issue","ident":"create_issue_2","title":"Create issue","description":"Line one.\n Line two.",` +
+		`"signature":"my_server.create_issue_2(who: list[{name: str, age?: int}], state: Literal['open', 'shut'] = None)",` +
+		`"params":[{"name":"who","ident":"who","type":"list[{name: str, age?: int}]","required":true,"description":"People."},` +
+		`{"name":"state","ident":"state","type":"Literal['open', 'shut']","required":false,"description":"the state","enum":["'open'","'shut'"]}],"annotations":{"readOnlyHint":true}},` +
+		`{"name":"create_issue","ident":"create_issue","title":"From annotations","signature":"my_server.create_issue()","params":[],"open":true},` +
 		`{"name":"import","ident":"import_","signature":"my_server.import_()","params":[],"open":true}]`
 	if text := strings.NewReplacer(`\u003e`, ">", `\u003c`, "<").Replace(string(got)); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
@@ -128,6 +144,10 @@ func hostileSchemas() map[string]string {
 		"default":   `{"properties":{"a":{"default":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}}}`,
 		"number":    `{"properties":{"a":{"default":` + strings.Repeat("9", 100_000) + `}}}`,
 		"huge":      `{"properties":{"a":{"description":"` + strings.Repeat("x", 2<<20) + `"}}}`,
+		"anchors":   `{"properties":{"a":{"$ref":"#x"}},"$defs":[` + strings.Repeat(`{"$anchor":"x","$ref":"#x"},`, 10_000) + `{}]}`,
+		"tuples":    `{"properties":{"a":` + strings.Repeat(`{"prefixItems":[{},`, 2000) + `{}` + strings.Repeat(`]}`, 2000) + `}}`,
+		"objects":   `{"properties":{"a":` + strings.Repeat(`{"additionalProperties":true,"properties":{"x":{"type":"string"},"a":`, 2000) + `{}` + strings.Repeat(`}}`, 2000) + `}}`,
+		"long keys": `{"properties":{"a":{"properties":{"` + strings.Repeat("k'", 120) + `":{"enum":["` + strings.Repeat("'", 79) + `"]}}}}}`,
 		"values":    `{"x":[` + strings.Repeat("1,", 400_000) + `1]}`,
 	}
 }
@@ -146,13 +166,13 @@ func TestDocumentBoundsHostileSchemas(t *testing.T) {
 // checkDoc fails if anything in a document is unbounded or not fit to show.
 func checkDoc(t *testing.T, d discovery.ToolDoc) {
 	t.Helper()
-	limits := map[string]int{d.Signature: 1400, d.Title: 200, d.Description: 4000, d.Returns: 100, d.Ident: 120}
+	limits := map[string]int{d.Signature: 1400, d.Title: 200, d.Description: 4000, d.Returns: 240, d.Ident: 120}
 	if len(d.Params) > 128 {
 		t.Errorf("%d parameters", len(d.Params))
 	}
 	seen := make(map[string]bool)
 	for _, p := range d.Params {
-		limits[p.Type], limits[p.Default], limits[p.Description], limits[p.Ident] = 100, 60, 900, 120
+		limits[p.Type], limits[p.Default], limits[p.Description], limits[p.Ident] = 160, 60, 900, 120
 		if seen[p.Ident] || p.Ident == "" || strings.Trim(p.Ident, "0123456789") == "" || strings.ContainsAny(p.Ident, " -.\n'\"") {
 			t.Errorf("identifier %q", p.Ident)
 		}
@@ -225,11 +245,15 @@ func TestDocumentOpen(t *testing.T) {
 		`[]`:                true,
 		`{"type":"object"}`: true,
 		`{"properties":{}}`: true,
-		`{"properties":{},"additionalProperties":false}`:                 false,
-		`{"properties":{"a":{}}}`:                                        false,
-		`{"properties":{"a":{}},"additionalProperties":false}`:           false,
-		`{"properties":{"a":{}},"additionalProperties":true}`:            true,
-		`{"properties":{"a":{}},"additionalProperties":{"type":"null"}}`: true,
+		`{"properties":{},"additionalProperties":false}`:                                         false,
+		`{"properties":{"a":{}}}`:                                                                false,
+		`{"properties":{"a":{}},"additionalProperties":false}`:                                   false,
+		`{"properties":{"a":{}},"additionalProperties":true}`:                                    true,
+		`{"properties":{"a":{}},"additionalProperties":{"type":"null"}}`:                         true,
+		`{"properties":{"a":{}},"patternProperties":{"^x-":{}}}`:                                 true,
+		`{"properties":{"a":{}},"unevaluatedProperties":true}`:                                   true,
+		`{"properties":{},"unevaluatedProperties":false}`:                                        false,
+		`{"$ref":"#/$defs/P","$defs":{"P":{"properties":{"a":{}},"additionalProperties":true}}}`: true,
 	} {
 		if got := document(t, discovery.Tool{Name: "t", InputSchema: json.RawMessage(schema)}).Open; got != want {
 			t.Errorf("%s: open is %v, want %v", schema, got, want)

@@ -26,14 +26,116 @@ func ServerIdents(names []string) []string {
 	return identifiers(names, pythonKeywords+" "+toolsAttributes)
 }
 
+// ServerAliases returns for each server further names that lead to it and to no
+// other: its identifier in snake_case, if it has capitals.
+func ServerAliases(names, idents []string) [][]string {
+	aliases := snakeAliases(names, idents)
+	own := wordSet(toolsAttributes)
+	for i := range aliases {
+		if len(aliases[i]) > 0 && own[aliases[i][0]] {
+			aliases[i] = nil
+		}
+	}
+	return aliases
+}
+
+// memberIdents returns the identifiers of tools of one server, or parameters of
+// one tool. A name that is an identifier is its own, whatever others become.
+func memberIdents(names []string) []string {
+	taken := make(map[string]bool, len(names))
+	avoid := wordSet(pythonKeywords)
+	for _, name := range names {
+		if isIdentifier(name) && !avoid[name] {
+			taken[name] = true
+		}
+	}
+	own := make(map[string]bool, len(taken)) // given to the first of that name
+	var rest []string
+	for _, name := range names {
+		if !taken[name] || own[name] {
+			rest = append(rest, name)
+		}
+		own[name] = true
+	}
+	others := uniqueIdents(rest, avoid, taken)
+	idents := make([]string, len(names))
+	clear(own)
+	for i, name := range names {
+		if taken[name] && isIdentifier(name) && !avoid[name] && !own[name] {
+			idents[i] = name
+		} else {
+			idents[i], others = others[0], others[1:]
+		}
+		own[name] = true
+	}
+	return idents
+}
+
+// isIdentifier reports whether Python takes a name as it is, keyword or not.
+func isIdentifier(name string) bool {
+	dunder := strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
+	return name != "" && !dunder && len(name) <= maxIdent && identifier(name, stableLetters()) == name
+}
+
+// snakeAliases returns for each thing that has a name in camelCase the same in
+// snake_case, if it leads to no other.
+func snakeAliases(names, idents []string) [][]string {
+	count := make(map[string]int, 2*len(names))
+	for i, ident := range idents {
+		count[ident]++
+		if names[i] != ident {
+			count[names[i]]++
+		}
+	}
+	avoid := wordSet(pythonKeywords)
+	snakes := make([]string, len(idents))
+	for i, ident := range idents {
+		if snake := snakeCase(ident); snake != ident && !avoid[snake] {
+			snakes[i] = snake
+			count[snake]++
+		}
+	}
+	aliases := make([][]string, len(idents))
+	for i, snake := range snakes {
+		if snake != "" && count[snake] == 1 {
+			aliases[i] = []string{snake}
+		}
+	}
+	return aliases
+}
+
+// snakeCase writes createIssue as create_issue, and getURLOf as get_url_of.
+func snakeCase(ident string) string {
+	var b strings.Builder
+	runes := []rune(ident)
+	for i, r := range runes {
+		if unicode.IsUpper(r) && i > 0 && runes[i-1] != '_' {
+			before, after := runes[i-1], i+1 < len(runes) && unicode.IsLower(runes[i+1])
+			if !unicode.IsUpper(before) || after {
+				b.WriteByte('_')
+			}
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+func wordSet(words string) map[string]bool {
+	set := make(map[string]bool)
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
+
 // identifiers makes each name a valid identifier that is none of the reserved
 // words and unique among the others.
 func identifiers(names []string, reserved string) []string {
-	avoid := make(map[string]bool)
-	for word := range strings.FieldsSeq(reserved) {
-		avoid[word] = true
-	}
-	taken := make(map[string]bool, len(names))
+	return uniqueIdents(names, wordSet(reserved), make(map[string]bool, len(names)))
+}
+
+// uniqueIdents is identifiers where some are taken already.
+func uniqueIdents(names []string, avoid, taken map[string]bool) []string {
 	next := make(map[string]int)
 	idents := make([]string, len(names))
 	letters := stableLetters()

@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,5 +48,35 @@ func TestServerIdentsMany(t *testing.T) {
 			t.Fatalf("%q: repeated or too long", ident)
 		}
 		seen[ident] = true
+	}
+}
+
+// A name that is an identifier is its own; camelCase stays, and is also found
+// in snake_case where that leads to nothing else.
+func TestMemberNames(t *testing.T) {
+	for _, tt := range []struct {
+		names, idents []string
+		aliases       string
+	}{
+		{[]string{"a-b", "a_b", "a b", "a_b"}, []string{"a_b_2", "a_b", "a_b_3", "a_b_4"}, "[[] [] [] []]"},
+		{[]string{"createIssue", "getURLOf", "HTMLPage", "ID", "x2Y", "plain"}, []string{"createIssue", "getURLOf", "HTMLPage", "ID", "x2Y", "plain"}, "[[create_issue] [get_url_of] [html_page] [id] [x2_y] []]"},
+		{[]string{"createIssue", "create_issue"}, []string{"createIssue", "create_issue"}, "[[] []]"},
+		{[]string{"createIssue", "CreateIssue"}, []string{"createIssue", "CreateIssue"}, "[[] []]"},
+		{[]string{"create-Issue", "create issue"}, []string{"create_Issue", "create_issue"}, "[[] []]"},
+		{[]string{"Import", "class", "from"}, []string{"Import", "class_", "from_"}, "[[] [] []]"},
+		{[]string{"get.Value"}, []string{"get_Value"}, "[[get_value]]"},
+	} {
+		var tools []discovery.Tool
+		for _, name := range tt.names {
+			tools = append(tools, discovery.Tool{Name: name})
+		}
+		var idents []string
+		var aliases [][]string
+		for _, doc := range discovery.Document(discovery.Server{Name: "s"}, tools) {
+			idents, aliases = append(idents, doc.Ident), append(aliases, doc.Aliases)
+		}
+		if !slices.Equal(idents, tt.idents) || fmt.Sprint(aliases) != tt.aliases {
+			t.Errorf("%q: %q with %v, want %q with %s", tt.names, idents, aliases, tt.idents, tt.aliases)
+		}
 	}
 }

@@ -172,6 +172,9 @@ func (b *builder) addDoc(server, tool int32, t ToolDoc, shared serverWords) {
 	for _, p := range t.Params {
 		b.addWords(fieldParam, splitWords(p.Name), true)
 		b.addWords(fieldParamDescription, splitWords(p.Description), false)
+		for _, name := range p.of.fieldNames(nil) {
+			b.addWords(fieldParamDescription, splitWords(name), false)
+		}
 		for _, v := range p.Enum {
 			b.addWords(fieldEnum, splitWords(v), false)
 		}

@@ -58,6 +58,13 @@ func writeLiteral(b *strings.Builder, n *jsonNode) {
 	}
 }
 
+// pythonQuoted writes a short string as Python would.
+func pythonQuoted(s string) string {
+	var b strings.Builder
+	writePythonString(&b, truncate(s, maxLiteral/2))
+	return b.String()
+}
+
 func writeSeparator(b *strings.Builder, i int) {
 	if i > 0 {
 		b.WriteString(", ")

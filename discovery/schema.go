@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -12,10 +13,9 @@ const anyType = "Any"
 const (
 	maxSchemaVisits = 5_000 // nodes looked at, references followed included
 	maxSchemaDepth  = 8
-	maxUnion        = 5  // alternatives worth writing out
-	maxTypeLength   = 80 // characters of one type
+	maxChoices      = 50  // alternatives looked at
+	maxTypeLength   = 160 // bytes of one type
 	maxEnumValues   = 20
-	maxEnumLength   = 60 // characters of an enumeration written as a type
 	maxKeysLength   = 300
 	maxParamName    = 256
 )
@@ -23,40 +23,50 @@ const (
 // A renderer turns one JSON Schema into Python types. It never fails: what it
 // does not understand, or is too deep or too much, is Any.
 type renderer struct {
-	root   *jsonNode
-	visits int // still allowed
+	doc    *schemaDoc
+	visits int                // still allowed
+	active map[*jsonNode]bool // references being rendered: those that lead back to one are recursive
 }
 
-func newRenderer(root *jsonNode) *renderer { return &renderer{root, maxSchemaVisits} }
+func newRenderer(doc *schemaDoc) *renderer {
+	return &renderer{doc: doc, visits: maxSchemaVisits, active: make(map[*jsonNode]bool)}
+}
+
+// visit takes one from the budget.
+func (r *renderer) visit() bool {
+	r.visits--
+	return r.visits >= 0
+}
 
 // params returns the properties of the root schema, required ones first, and
-// whether that is all of them.
-func (r *renderer) params() ([]Param, bool) {
-	f := fields{index: make(map[string]int)}
-	r.collect(&f, r.root, true, 0)
+// what more there is.
+func (r *renderer) params() ([]Param, *fields) {
+	f := &fields{index: make(map[string]int)}
+	r.collect(f, r.doc.root, true, 0)
 	if len(f.list) > maxParams {
 		f.list, f.cut = f.list[:maxParams], true
 	}
-	slices.SortStableFunc(f.list, func(a, b field) int {
-		switch {
-		case a.required == b.required:
-			return 0
-		case a.required:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(f.list, func(a, b field) int { return cmp.Compare(b2i(b.required), b2i(a.required)) })
 	names := make([]string, len(f.list))
 	for i, p := range f.list {
 		names[i] = p.name
 	}
-	idents := identifiers(names, pythonKeywords)
+	idents := memberIdents(names)
+	aliases := snakeAliases(names, idents)
 	params := make([]Param, len(f.list))
 	for i, p := range f.list {
 		params[i] = r.param(p)
 		params[i].Ident = idents[i]
+		params[i].Aliases = aliases[i]
 	}
-	return params, !f.cut
+	return params, f
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // A field is a property of an object schema, before it is rendered.
@@ -66,10 +76,13 @@ type field struct {
 	required bool
 }
 
+// fields are the properties an object may have.
 type fields struct {
-	list  []field
-	index map[string]int
-	cut   bool // there were more
+	list   []field
+	index  map[string]int
+	cut    bool // there were more
+	open   bool // the schema says that there may be others
+	closed bool // the schema says that there may not
 }
 
 func (f *fields) add(name string, schema *jsonNode, required bool) {
@@ -89,16 +102,16 @@ func (f *fields) add(name string, schema *jsonNode, required bool) {
 }
 
 // collect gathers the properties an object may have: its own, those of allOf,
-// and, never required, those of alternatives.
+// and, never required, those of alternatives and conditions.
 func (r *renderer) collect(f *fields, n *jsonNode, certain bool, depth int) {
-	n = r.resolve(n)
 	if !n.is(kindObject) || depth > maxSchemaDepth || !r.visit() {
 		return
 	}
-	if properties := n.get("properties"); properties != nil {
-		for _, m := range properties.members {
-			f.add(m.key, m.value, false)
-		}
+	if ref := n.get("$ref"); ref != nil {
+		r.collect(f, r.resolve(n), certain, depth+1)
+	}
+	for _, m := range n.get("properties").children() {
+		f.add(m.key, m.value, false)
 	}
 	if required := n.get("required"); required != nil && certain {
 		for _, item := range required.items {
@@ -107,6 +120,7 @@ func (r *renderer) collect(f *fields, n *jsonNode, certain bool, depth int) {
 			}
 		}
 	}
+	f.note(n)
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
 		if parts := n.get(key); parts != nil {
 			for _, part := range parts.items {
@@ -114,35 +128,65 @@ func (r *renderer) collect(f *fields, n *jsonNode, certain bool, depth int) {
 			}
 		}
 	}
+	for _, key := range []string{"then", "else"} {
+		r.collect(f, n.get(key), false, depth+1)
+	}
+	for _, m := range n.get("dependentSchemas").children() {
+		r.collect(f, m.value, false, depth+1)
+	}
+}
+
+// note sees what a schema says of other properties than those it names.
+func (f *fields) note(n *jsonNode) {
+	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
+		more := n.get(key)
+		f.open = f.open || more.is(kindObject) || more.is(kindBool) && more.text == "true"
+		f.closed = f.closed || more.is(kindBool) && more.text == "false"
+	}
+	f.open = f.open || len(n.get("patternProperties").children()) > 0
+}
+
+// children returns the members of an object, none of anything else.
+func (n *jsonNode) children() []jsonMember {
+	if n == nil {
+		return nil
+	}
+	return n.members
 }
 
 func (r *renderer) param(p field) Param {
 	schema := r.resolve(p.schema)
+	t := r.typeOf(p.schema, 0)
 	param := Param{
 		Name:        p.name,
-		Type:        r.typeOf(p.schema),
+		Type:        t.text(maxTypeLength),
 		Required:    p.required,
-		Description: cleanText(p.schema.get("description").str(), maxParamDescription),
+		Description: cleanText(r.annotation(p.schema, "description").str(), maxParamDescription),
 		Enum:        r.enumValues(schema),
+		of:          t,
 	}
-	if param.Description == "" {
-		param.Description = cleanText(schema.get("description").str(), maxParamDescription)
-	}
-	def := p.schema.get("default")
-	if def == nil {
-		def = schema.get("default")
-	}
-	if def != nil {
+	if def := r.annotation(p.schema, "default"); def != nil {
 		param.Default = pythonLiteral(def)
 	}
-	if keys := r.keys(schema); keys != "" {
-		param.Description = strings.TrimSpace(param.Description + " Keys: " + keys)
+	// Names that the type has no room for can still be read, and searched for.
+	if strings.Contains(param.Type, "...") || strings.Contains(param.Type, "dict") {
+		if keys := r.keys(schema); keys != "" {
+			param.Description = strings.TrimSpace(param.Description + " Keys: " + keys)
+		}
 	}
 	return param
 }
 
+// annotation returns what a schema, or else what it refers to, says about itself.
+func (r *renderer) annotation(n *jsonNode, key string) *jsonNode {
+	if value := n.get(key); value != nil {
+		return value
+	}
+	return r.resolve(n).get(key)
+}
+
 // keys describes the members of a parameter that is an object, or a list of
-// objects, for its signature says no more than dict.
+// objects, where its type does not.
 func (r *renderer) keys(n *jsonNode) string {
 	if items := n.get("items"); items != nil && n.get("properties") == nil {
 		n = r.resolve(items)
@@ -152,7 +196,7 @@ func (r *renderer) keys(n *jsonNode) string {
 	var b strings.Builder
 	for i, p := range f.list {
 		text := cleanLine(p.name, 60)
-		if t := r.typeOf(p.schema); t != anyType {
+		if t := r.typeOf(p.schema, 0).text(maxEnumLength); t != anyType {
 			text += ": " + t
 		}
 		if p.required {
@@ -162,154 +206,210 @@ func (r *renderer) keys(n *jsonNode) string {
 			b.WriteString(", …")
 			break
 		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
+		writeSeparator(&b, i)
 		b.WriteString(text)
 	}
 	return b.String()
 }
 
-// visit takes one from the budget.
-func (r *renderer) visit() bool {
-	r.visits--
-	return r.visits >= 0
-}
-
-// typeOf renders a schema as a Python type.
-func (r *renderer) typeOf(n *jsonNode) string {
-	return joinUnion(r.alternatives(n, 0))
-}
-
-// joinUnion writes alternatives as one type, None last.
-func joinUnion(parts []string) string {
-	var kept []string
-	nullable := false
-	for _, p := range parts {
-		switch {
-		case p == anyType:
-			return anyType
-		case p == "None":
-			nullable = true
-		case !slices.Contains(kept, p):
-			kept = append(kept, p)
+// typeOf renders a schema.
+func (r *renderer) typeOf(n *jsonNode, depth int) *pyType {
+	if !n.is(kindObject) || depth > maxSchemaDepth || !r.visit() {
+		return anything() // of "false", which nothing fits, too
+	}
+	if n.get("$ref") == nil {
+		return r.ownType(n, depth)
+	}
+	target := r.resolve(n)
+	t := r.referred(target, depth)
+	if len(n.members) > 1 && !r.doc.draft7 {
+		if t = narrowed(t, r.ownType(n, depth)); isTrue(n.get("nullable")) {
+			t = union(t, named("None"))
 		}
 	}
-	if nullable {
-		kept = append(kept, "None")
-	}
-	text := strings.Join(kept, "|")
-	if len(kept) == 0 || len(text) > maxTypeLength || len(kept) > maxUnion {
-		return anyType
-	}
-	return text
+	return t
 }
 
-// alternatives returns the types a value may have.
-func (r *renderer) alternatives(n *jsonNode, depth int) []string {
-	n = r.resolve(n)
-	if !n.is(kindObject) || depth > maxSchemaDepth || !r.visit() {
-		return []string{anyType}
+// referred renders what a reference leads to. Within itself it is as vague as
+// it can be: what is written would have no end.
+func (r *renderer) referred(target *jsonNode, depth int) *pyType {
+	switch {
+	case target == nil:
+		return anything()
+	case !r.active[target]:
+		r.active[target] = true
+		defer delete(r.active, target)
+		return r.typeOf(target, depth+1)
+	case target.get("type").str() == "object" || target.get("properties").is(kindObject):
+		return &pyType{kind: typeDict}
+	case target.get("type").str() == "array":
+		return &pyType{kind: typeList}
 	}
+	return anything()
+}
+
+// ownType renders a schema but for its $ref.
+func (r *renderer) ownType(n *jsonNode, depth int) *pyType {
+	t := r.declared(n, depth)
+	if all := n.get("allOf"); all.is(kindArray) {
+		for _, part := range all.items[:min(len(all.items), maxChoices)] {
+			t = narrowed(t, r.typeOf(part, depth+1))
+		}
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if choices := n.get(key); choices.is(kindArray) && len(choices.items) > 0 {
+			t = r.chosen(t, n, choices.items, depth)
+		}
+	}
+	if isTrue(n.get("nullable")) && !t.isAny() {
+		t = union(t, named("None"))
+	}
+	return t
+}
+
+// chosen narrows a type by alternatives. Those of an object often only say
+// which of its properties go together.
+func (r *renderer) chosen(t *pyType, n *jsonNode, choices []*jsonNode, depth int) *pyType {
+	var parts []*pyType
+	for _, choice := range choices[:min(len(choices), maxChoices)] {
+		parts = append(parts, r.typeOf(choice, depth+1))
+	}
+	if len(choices) > maxChoices {
+		parts = append(parts, anything())
+	}
+	if t.kind == typeObject || t.kind == typeDict {
+		for _, part := range parts {
+			if part.kind != typeObject && part.kind != typeAny {
+				return t
+			}
+		}
+		return r.object(n, depth)
+	}
+	return narrowed(t, union(parts...))
+}
+
+// declared renders what enum, const and type say.
+func (r *renderer) declared(n *jsonNode, depth int) *pyType {
 	if values := n.get("enum"); values.is(kindArray) && len(values.items) > 0 {
-		return enumTypes(values.items)
+		return enumType(values.items)
 	}
 	if value := n.get("const"); value != nil {
-		return enumTypes([]*jsonNode{value})
+		return enumType([]*jsonNode{value})
 	}
 	switch t := n.get("type"); {
 	case t.is(kindString):
-		return []string{r.named(t.text, n, depth)}
-	case t.is(kindArray):
-		var parts []string
+		return r.named(t.text, n, depth)
+	case t.is(kindArray) && len(t.items) > 0:
+		var parts []*pyType
 		for _, item := range t.items[:min(len(t.items), 8)] {
 			parts = append(parts, r.named(item.str(), n, depth))
 		}
-		return parts
-	}
-	return r.combined(n, depth)
-}
-
-// combined handles a schema without a type of its own.
-func (r *renderer) combined(n *jsonNode, depth int) []string {
-	for _, key := range []string{"anyOf", "oneOf"} {
-		if choices := n.get(key); choices.is(kindArray) && len(choices.items) > 0 {
-			var parts []string
-			for _, choice := range choices.items[:min(len(choices.items), 3*maxUnion)] {
-				parts = append(parts, r.alternatives(choice, depth+1)...)
-			}
-			return parts
-		}
-	}
-	if all := n.get("allOf"); all.is(kindArray) {
-		for _, part := range all.items[:min(len(all.items), 3*maxUnion)] {
-			if parts := r.alternatives(part, depth+1); !slices.Contains(parts, anyType) {
-				return parts
-			}
-		}
+		return union(parts...)
 	}
 	switch {
 	case n.get("properties").is(kindObject):
-		return []string{"dict"}
+		return r.object(n, depth)
 	case n.get("items") != nil || n.get("prefixItems") != nil:
-		return []string{r.named("array", n, depth)}
+		return r.list(n, depth)
 	}
-	return []string{anyType}
+	return anything()
 }
 
 // named renders a value of the JSON Schema type "type".
-func (r *renderer) named(name string, n *jsonNode, depth int) string {
+func (r *renderer) named(name string, n *jsonNode, depth int) *pyType {
 	switch name {
 	case "string":
-		return "str"
+		return named("str")
 	case "integer":
-		return "int"
+		return named("int")
 	case "number":
-		return "float"
+		return named("float")
 	case "boolean":
-		return "bool"
+		return named("bool")
 	case "null":
-		return "None"
+		return named("None")
 	case "object":
-		return "dict"
+		return r.object(n, depth)
 	case "array":
-		return r.list(n.get("items"), depth)
+		return r.list(n, depth)
 	}
-	return anyType
+	return anything()
 }
 
-func (r *renderer) list(items *jsonNode, depth int) string {
-	// Without items, as a tuple of draft 7 or with a boolean schema nothing is
-	// known about them; about lists of lists of lists nobody wants to know.
-	if !items.is(kindObject) || depth > 1 {
-		return "list"
+// object renders an object: its fields, or else what its values are.
+func (r *renderer) object(n *jsonNode, depth int) *pyType {
+	f := fields{index: make(map[string]int)}
+	r.collect(&f, n, true, depth)
+	if len(f.list) == 0 {
+		t := &pyType{kind: typeDict}
+		if more := n.get("additionalProperties"); more.is(kindObject) {
+			t.parts = []*pyType{r.typeOf(more, depth+1)}
+		}
+		return t
 	}
-	inner := joinUnion(r.alternatives(items, depth+1))
-	if inner == anyType || len(inner) > maxEnumLength {
-		return "list"
+	const most = 50
+	t := &pyType{kind: typeObject, more: f.cut || f.open || len(f.list) > most}
+	for _, p := range f.list[:min(len(f.list), most)] {
+		t.fields = append(t.fields, pyField{cleanLine(p.name, 60), !p.required, r.typeOf(p.schema, depth+1)})
 	}
-	return "list[" + inner + "]"
+	return t
 }
 
-// enumTypes writes short enumerations out and names the types of long ones.
-func enumTypes(values []*jsonNode) []string {
-	var literals, types []string
+// list renders an array: as a tuple if each of its items has a type of its own
+// and there are no others.
+func (r *renderer) list(n *jsonNode, depth int) *pyType {
+	const mostTuple = 8
+	items, rest := n.get("prefixItems"), n.get("items")
+	if !items.is(kindArray) && rest.is(kindArray) { // of draft 7
+		items, rest = rest, n.get("additionalItems")
+	}
+	if items.is(kindArray) && len(items.items) > 0 && len(items.items) <= mostTuple {
+		t := &pyType{kind: typeTuple}
+		for _, item := range items.items {
+			t.parts = append(t.parts, r.typeOf(item, depth+1))
+		}
+		if !rest.is(kindObject) {
+			return t
+		}
+		return &pyType{kind: typeList, parts: []*pyType{union(append(t.parts, r.typeOf(rest, depth+1))...)}}
+	}
+	t := &pyType{kind: typeList}
+	if rest.is(kindObject) {
+		t.parts = []*pyType{r.typeOf(rest, depth+1)}
+	}
+	return t
+}
+
+// enumType is the type of what is one of these values.
+func enumType(values []*jsonNode) *pyType {
+	t := &pyType{kind: typeLiteral}
+	nullable := false
 	length := 0
 	for _, v := range values[:min(len(values), 1000)] {
-		if t := typeOfValue(v); !slices.Contains(types, t) {
-			types = append(types, t)
+		if v.is(kindNull) {
+			nullable = true
+			continue
 		}
-		if length <= maxEnumLength {
-			literals = append(literals, pythonLiteral(v))
-			length += len(literals[len(literals)-1]) + 1
+		if base := typeOfValue(v); !containsNamed(t.parts, base) {
+			t.parts = append(t.parts, named(base))
 		}
+		if length > maxEnumLength { // too long to be written out
+			continue
+		}
+		text := pythonLiteral(v)
+		if v.kind == kindObject || v.kind == kindArray {
+			text = "..."
+		}
+		t.values = append(t.values, text)
+		length += len(text)
 	}
-	if length-1 > maxEnumLength || slices.Contains(literals, "...") ||
-		slices.Contains(types, "dict") || slices.Contains(types, "list") {
-		return types
+	switch {
+	case !nullable:
+		return t
+	case len(t.values) == 0:
+		return named("None")
 	}
-	// One alternative: within a union its values are not counted one by one.
-	return []string{strings.Join(literals, "|")}
+	return union(t, named("None"))
 }
 
 func (r *renderer) enumValues(n *jsonNode) []string {
@@ -359,24 +459,9 @@ func (r *renderer) resolve(n *jsonNode) *jsonNode {
 		if !r.visit() {
 			return nil
 		}
-		n = r.lookup(ref.str())
+		n = r.doc.lookup(ref.str())
 	}
 	return nil
 }
 
-// lookup finds what a reference such as "#/$defs/Item" points at.
-func (r *renderer) lookup(ref string) *jsonNode {
-	if ref == "#" {
-		return r.root
-	}
-	pointer, ok := strings.CutPrefix(ref, "#/")
-	if !ok || len(pointer) > 1024 {
-		return nil
-	}
-	n := r.root
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for key := range strings.SplitSeq(pointer, "/") {
-		n = n.get(unescape.Replace(key))
-	}
-	return n
-}
+func isTrue(n *jsonNode) bool { return n.is(kindBool) && n.text == "true" }

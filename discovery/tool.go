@@ -22,10 +22,11 @@ type ToolDoc struct {
 	Ident       string          `json:"ident"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
-	Signature   string          `json:"signature"`      // server.tool(a: str, b: int = 3) -> dict
-	Params      []Param         `json:"params"`         // required ones first
-	Open        bool            `json:"open,omitempty"` // takes arguments beside Params
-	Returns     string          `json:"returns,omitempty"`
+	Signature   string          `json:"signature"`             // server.tool(a: str, b: int = 3) -> dict
+	Params      []Param         `json:"params"`                // required ones first
+	Open        bool            `json:"open,omitempty"`        // takes arguments beside Params
+	Aliases     []string        `json:"aliases,omitempty"`     // further names it goes by
+	Returns     string          `json:"returns,omitempty"`     // the type of what a call returns, if known
 	Annotations json.RawMessage `json:"annotations,omitempty"` // the hints MCP defines that are booleans
 }
 
@@ -37,7 +38,10 @@ type Param struct {
 	Required    bool     `json:"required"`
 	Default     string   `json:"default,omitempty"` // a Python literal, "..." for a long one; empty for none
 	Description string   `json:"description,omitempty"`
-	Enum        []string `json:"enum,omitempty"` // values as Python literals, the first few
+	Enum        []string `json:"enum,omitempty"`    // values as Python literals, the first few
+	Aliases     []string `json:"aliases,omitempty"` // further names it goes by
+
+	of *pyType // what Type is a text of; nil after decoding
 }
 
 // Bounds of one tool's documentation.
@@ -46,6 +50,7 @@ const (
 	maxSchemaValues    = 50_000
 	maxParams          = 128
 	maxSignatureLength = 1_000
+	maxReturnLength    = 240   // of one type
 	maxAnnotations     = 4_096 // bytes looked at
 )
 
@@ -56,11 +61,13 @@ func Document(server Server, tools []Tool) []ToolDoc {
 	for i, t := range tools {
 		names[i] = t.Name
 	}
-	idents := identifiers(names, pythonKeywords)
+	idents := memberIdents(names)
+	aliases := snakeAliases(names, idents)
 	docs := make([]ToolDoc, len(tools))
 	for i, t := range tools {
 		docs[i] = document(server.ident()+"."+idents[i], t)
 		docs[i].Ident = idents[i]
+		docs[i].Aliases = aliases[i]
 	}
 	return docs
 }
@@ -78,30 +85,36 @@ func document(path string, t Tool) ToolDoc {
 		Annotations: booleanHints(hints),
 		Params:      []Param{},
 	}
-	schema := parseSchema(t.InputSchema, maxSchemaBytes)
-	complete := schema != nil
-	if schema != nil {
-		doc.Params, complete = newRenderer(schema).params()
+	complete := len(t.InputSchema) == 0
+	doc.Open = true
+	if schema := parseSchema(t.InputSchema, maxSchemaBytes); schema != nil {
+		var f *fields
+		doc.Params, f = newRenderer(newSchemaDoc(schema)).params()
+		complete = !f.cut
+		doc.Open = f.cut || f.open || len(doc.Params) == 0 && !f.closed
 	}
-	if out := parseSchema(t.OutputSchema, maxSchemaBytes); out != nil {
-		if doc.Returns = newRenderer(out).typeOf(out); doc.Returns == anyType {
-			doc.Returns = ""
-		}
+	if out := outputType(t); !out.isAny() {
+		doc.Returns = out.text(maxReturnLength)
 	}
-	doc.Open = !complete || takesMore(schema, doc.Params)
-	doc.Signature = signature(path, doc.Params, doc.Returns, complete || len(t.InputSchema) == 0)
+	doc.Signature = signature(path, doc.Params, complete) + arrow(doc.Returns)
 	return doc
 }
 
-// takesMore reports whether a tool wants arguments its schema does not name: it
-// says so, or names none and does not rule them out. That JSON Schema allows
-// more wherever it is silent is not enough: a misspelt name would go through.
-func takesMore(schema *jsonNode, params []Param) bool {
-	more := schema.get("additionalProperties")
-	if more.is(kindBool) {
-		return more.text == "true"
+// outputType is what a tool's server says that it returns.
+func outputType(t Tool) *pyType {
+	schema := parseSchema(t.OutputSchema, maxSchemaBytes)
+	if schema == nil {
+		return nil
 	}
-	return more.is(kindObject) || len(params) == 0
+	return newRenderer(newSchemaDoc(schema)).typeOf(schema, 0)
+}
+
+// arrow writes a return type behind a signature.
+func arrow(returns string) string {
+	if returns == "" || returns == anyType {
+		return ""
+	}
+	return " -> " + returns
 }
 
 // parseSchema returns nil for what is absent, too large or not a JSON object.
@@ -131,39 +144,48 @@ func booleanHints(n *jsonNode) json.RawMessage {
 	return json.RawMessage("{" + strings.Join(parts, ",") + "}")
 }
 
-// signature writes the call as Python would declare it. What does not fit, or
-// is not known, is "...".
-func signature(path string, params []Param, returns string, complete bool) string {
-	var b strings.Builder
-	b.WriteString(path + "(")
-	for i, p := range params {
-		text := declaration(p)
-		if b.Len()+len(text) > maxSignatureLength {
-			complete = false
+// signature writes the call as Python would declare it, but for what it
+// returns: with types as long as there is room for, and "..." for parameters
+// that do not fit or are not known.
+func signature(path string, params []Param, complete bool) string {
+	text := ""
+	for _, limit := range []int{maxTypeLength, 80, 40, 20} {
+		text = path + "("
+		fits := true
+		for i, p := range params {
+			next := declaration(p, limit)
+			if i > 0 {
+				next = ", " + next
+			}
+			if fits = len(text)+len(next) <= maxSignatureLength; !fits {
+				break
+			}
+			text += next
+		}
+		if fits {
 			break
 		}
-		if i > 0 {
-			b.WriteString(", ")
+		if limit == 20 {
+			complete = false
 		}
-		b.WriteString(text)
 	}
 	if !complete {
-		if !strings.HasSuffix(b.String(), "(") {
-			b.WriteString(", ")
+		if !strings.HasSuffix(text, "(") {
+			text += ", "
 		}
-		b.WriteString("...")
+		text += "..."
 	}
-	b.WriteString(")")
-	if returns != "" {
-		b.WriteString(" -> " + returns)
-	}
-	return b.String()
+	return text + ")"
 }
 
-func declaration(p Param) string {
-	text := p.Ident
-	if p.Type != anyType {
-		text += ": " + p.Type
+// declaration writes a parameter, its type in at most limit bytes.
+func declaration(p Param, limit int) string {
+	text, hint := p.Ident, p.Type
+	if len(hint) > limit {
+		hint = p.of.text(limit)
+	}
+	if hint != anyType {
+		text += ": " + hint
 	}
 	switch {
 	case p.Required:

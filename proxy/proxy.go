@@ -58,7 +58,7 @@ func (o Options) withDefaults() Options {
 type Proxy struct {
 	opts  Options
 	order []*upstream          // as configured
-	names map[string]*upstream // by name and by identifier
+	names map[string]*upstream // by name, by identifier and by alias
 	index indexCache
 
 	unread *budget // for the results that sandboxes have yet to read
@@ -112,8 +112,17 @@ func (p *Proxy) nameIdents() {
 		if u.server.Ident == "" {
 			u.server.Ident = idents[i]
 		}
+		idents[i] = u.server.Ident
 		if p.names[u.server.Ident] == nil {
 			p.names[u.server.Ident] = u
+		}
+	}
+	for i, aliases := range discovery.ServerAliases(names, idents) {
+		p.order[i].aliases = aliases
+		for _, alias := range aliases {
+			if p.names[alias] == nil {
+				p.names[alias] = p.order[i]
+			}
 		}
 	}
 }
@@ -182,12 +191,13 @@ func (p *Proxy) upstream(server string) (*upstream, error) {
 
 // ServerInfo describes one configured server.
 type ServerInfo struct {
-	Name        string `json:"name"`
-	Ident       string `json:"ident"` // its Python identifier
-	Description string `json:"description"`
-	Tools       *int   `json:"tools"` // how many it offers; nil if not known
-	State       string `json:"state"` // idle, starting, ready, failed or disabled
-	Error       string `json:"error"` // why it failed to start, or to list its tools; else empty
+	Name        string   `json:"name"`
+	Ident       string   `json:"ident"`             // its Python identifier
+	Aliases     []string `json:"aliases,omitempty"` // further names it goes by
+	Description string   `json:"description"`
+	Tools       *int     `json:"tools"` // how many it offers; nil if not known
+	State       string   `json:"state"` // idle, starting, ready, failed or disabled
+	Error       string   `json:"error"` // why it failed to start, or to list its tools; else empty
 }
 
 // Servers describes all configured servers, in their configured order. It
@@ -199,6 +209,7 @@ func (p *Proxy) Servers() []ServerInfo {
 		infos[i] = ServerInfo{
 			Name:        u.server.Name,
 			Ident:       u.server.Ident,
+			Aliases:     u.aliases,
 			Description: u.server.Description,
 			State:       state,
 		}

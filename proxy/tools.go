@@ -39,7 +39,7 @@ const (
 type toolset struct {
 	tools    []discovery.Tool
 	docs     []discovery.ToolDoc
-	names    map[string]string // names and identifiers to names
+	names    map[string]string // names, identifiers and aliases to names
 	complete bool              // false if the server has more than the bounds allow
 }
 
@@ -51,6 +51,11 @@ func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) 
 		complete: complete,
 	}
 	for _, doc := range set.docs {
+		for _, alias := range doc.Aliases {
+			set.names[alias] = doc.Name
+		}
+	}
+	for _, doc := range set.docs { // an identifier wins over another tool's alias
 		set.names[doc.Ident] = doc.Name
 	}
 	for _, doc := range set.docs { // a name wins over another tool's identifier
@@ -94,7 +99,7 @@ func (u *upstream) known() *toolset {
 	return t.set
 }
 
-// resolve returns the name of a tool that is given by name or identifier. It
+// resolve returns the name of a tool that is given by any of its names. It
 // asks the server before it calls one unknown.
 func (u *upstream) resolve(ctx context.Context, s *session, tool string) (string, error) {
 	if set := u.known(); set != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +168,7 @@ func TestToolsComeFromTheCatalog(t *testing.T) {
 
 	q := newProxyWith(t, proxy.Options{Catalog: catalog}, upstreamtest.Legacy)
 	got, err := q.Tools(t.Context(), "legacy")
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 	if res, err := q.Search(t.Context(), "weird", 1); err != nil || len(res.Hits) != 1 {

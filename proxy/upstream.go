@@ -20,10 +20,11 @@ const (
 
 // An upstream is one configured server, running or not.
 type upstream struct {
-	proxy  *Proxy
-	server discovery.Server
-	text   *redactor
-	logger *slog.Logger
+	proxy   *Proxy
+	server  discovery.Server
+	aliases []string
+	text    *redactor
+	logger  *slog.Logger
 
 	mu        sync.Mutex
 	start     *flight[*session] // the current start and its session; nil before the first

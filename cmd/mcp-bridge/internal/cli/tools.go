@@ -284,7 +284,14 @@ func findTool(ctx context.Context, p *proxy.Proxy, path string) (string, discove
 	path = strings.TrimPrefix(path, "tools.") // as Python writes it
 	known := map[string]string{}
 	for _, info := range p.Servers() {
+		for _, alias := range info.Aliases {
+			known[alias] = info.Name
+		}
+	}
+	for _, info := range p.Servers() {
 		known[info.Ident] = info.Name
+	}
+	for _, info := range p.Servers() {
 		known[info.Name] = info.Name
 	}
 	for i := 0; i < len(path); i++ {
@@ -299,7 +306,7 @@ func findTool(ctx context.Context, p *proxy.Proxy, path string) (string, discove
 		tool := path[i+1:]
 		var idents []string
 		for _, doc := range docs {
-			if doc.Name == tool || doc.Ident == tool {
+			if doc.Name == tool || doc.Ident == tool || slices.Contains(doc.Aliases, tool) {
 				return server, doc, nil
 			}
 			idents = append(idents, doc.Ident)
