@@ -118,6 +118,9 @@ type Request struct {
 	// Progress is told how far the image is if it has to be got first. It may
 	// be nil; it is called by Run itself, and may take its time.
 	Progress func(runtime.PullProgress)
+	// Working is told, about once a second while the cell runs, what it has
+	// printed last, or that it still runs. It may be nil, and take its time.
+	Working func(line string)
 }
 
 // A Result is what a call answers.

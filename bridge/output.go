@@ -46,6 +46,13 @@ func (t *transcript) trim() {
 func (t *transcript) size() int    { return len(t.head) + len(t.tail) }
 func (t *transcript) written() int { return t.size() + t.dropped }
 
+// last returns about the last n bytes that were printed.
+func (t *transcript) last(n int) string {
+	tail := t.tail[max(0, len(t.tail)-n):]
+	head := t.head[max(0, len(t.head)-(n-len(tail))):]
+	return strings.ToValidUTF8(string(head)+string(tail), "")
+}
+
 // String returns the whole, or head and tail around a note on what is missing.
 func (t *transcript) String() string { return t.since(0) }
 

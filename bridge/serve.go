@@ -120,7 +120,9 @@ func (b *Bridge) answer(ctx context.Context, req *mcp.CallToolRequest) Result {
 	if request.Context, err = contextOf(req.Params.Meta); err != nil {
 		return failure(err)
 	}
-	request.Progress = progressOf(ctx, req)
+	if p := progressOf(ctx, req); p != nil {
+		request.Progress, request.Working = p.pull, p.line
+	}
 	r := b.Run(ctx, request)
 	engineErr, ok := errors.AsType[*runtime.Error](r.Err)
 	if ok && b.refusal.isNew(r.Err.Error()) { // the model is told less than the operator needs
@@ -145,26 +147,6 @@ func (l *lastText) isNew(text string) bool {
 	changed := l.text != text
 	l.text = text
 	return changed
-}
-
-// progressOf returns what tells a client how far the image is that its call
-// waits for, or nil if it did not ask.
-func progressOf(ctx context.Context, req *mcp.CallToolRequest) func(runtime.PullProgress) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
-		return nil
-	}
-	last := 0.0
-	return func(p runtime.PullProgress) {
-		// MCP wants it to grow each time, also where bytes are not counted or a
-		// download begins again.
-		last = max(last+1, float64(p.Done))
-		params := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: last, Message: "getting the image: " + p.Status}
-		if total := float64(p.Total); total >= last {
-			params.Total = total
-		}
-		_ = req.Session.NotifyProgress(ctx, params) // a client that is gone misses nothing
-	}
 }
 
 const (

@@ -95,6 +95,7 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 		if e == nil {
 			return Result{}, errors.New("`code` is empty and nothing is running in this session: send code to run")
 		}
+		defer s.follow(e, req.Working)()
 		return s.await(ctx, e, nil, until), nil
 	}
 	if err := s.takeTurn(ctx, patience); err != nil {
@@ -108,6 +109,7 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	if least := time.Now().Add(patience / 10); until.Before(least) {
 		until = least // most cells are short
 	}
+	defer s.follow(e, req.Working)()
 	return s.await(ctx, e, k, until), nil
 }
 

@@ -160,7 +160,20 @@ func (s *session) progress(e *execution) Result {
 func (e *execution) takeOutput(limit int) string {
 	fresh := e.output.since(e.shown)
 	e.shown = e.output.written()
-	return shorten(fresh, limit, fmt.Sprintf("out[%d]", e.cell))
+	if !e.hasEnded() { // the rest of a line that is being drawn comes with what follows
+		n := unfinished(fresh)
+		e.shown, fresh = e.shown-n, fresh[:len(fresh)-n]
+	}
+	return shorten(plain(fresh), limit, fmt.Sprintf("out[%d]", e.cell))
+}
+
+func (e *execution) hasEnded() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // takeNotices returns what happened since the last result, for a result about e.
@@ -181,7 +194,7 @@ func (s *session) takeNotices(e *execution, r *Result) []string {
 		notices = append(notices, s.notice)
 	}
 	if len(s.late) > 0 {
-		notices = append(notices, "[printed after an earlier cell had ended:]\n"+shorten(strings.ToValidUTF8(string(s.late), ""), 2000, "nothing")+"\n[end]")
+		notices = append(notices, "[printed after an earlier cell had ended:]\n"+shorten(plain(strings.ToValidUTF8(string(s.late), "")), 2000, "nothing")+"\n[end]")
 	}
 	s.notice, s.late = "", nil
 	return notices
