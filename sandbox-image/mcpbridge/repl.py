@@ -13,7 +13,9 @@ import socket
 import sys
 import types
 
-from . import callback, cells, context, helptext, interrupts, outputs, streams, toolbox, tracebacks, values, wire
+from . import (
+    callback, cells, context, helptext, interrupts, modules, outputs, provided, streams, toolbox, tracebacks, values, wire,
+)  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
 # are its arguments, optional but for the first.
@@ -59,6 +61,7 @@ def main(channel, callback_socket, settings):
 
 def handle(runner, task="cell", **params):
     """Do what is asked, and return the report for the host."""
+    provided.look_through(params.get("code", ""))
     return HANDLERS[task](runner, **params)
 
 
@@ -111,4 +114,6 @@ def make_namespace(client, out):
         ToolError=values.ToolError,
         context=values.Record(),
     )
+    provided.install(client, namespace)
+    modules.install()
     return namespace

@@ -1,0 +1,93 @@
+"""Names that cells use without importing them, made when a cell first mentions one.
+
+Before a cell runs, its text is looked through for such names, so those that no
+cell mentions cost nothing. The ones that people are to see are in the namespace
+from the start, as placeholders. The others go into builtins, where dir() does
+not list them and every name of the user's own goes first.
+"""
+
+import builtins
+import re
+import sys
+
+# name → module of ours; its function provide(client, name) makes the thing.
+SHOWN = {}
+HIDDEN = {}
+# The same for all names that begin so, up to the first underscore.
+PREFIXES = {}
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+class Placeholder:
+    """Stands in the namespace for what no cell has mentioned, for code that was not
+    looked through: eval("memory.keys()")."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make):
+        self._make = make
+
+    def __getattr__(self, name):
+        return getattr(self._make(), name)
+
+    def __getitem__(self, key):
+        return self._make()[key]
+
+    def __setitem__(self, key, value):
+        self._make()[key] = value
+
+    def __repr__(self):
+        return repr(self._make())
+
+
+class Provider:
+    """Gives a namespace what its cells mention."""
+
+    def __init__(self, client, namespace):
+        self._client = client
+        self._namespace = namespace
+        self._made = {}
+        for name, module in SHOWN.items():
+            namespace[name] = Placeholder(lambda name=name, module=module: self._make(name, module))
+
+    def look_through(self, text):
+        """Provide what a cell's text mentions, be it in a comment."""
+        for name in set(_WORD.findall(text)):
+            module = SHOWN.get(name) or HIDDEN.get(name) or PREFIXES.get(name.partition("_")[0] + "_")
+            if module is not None:
+                try:
+                    self._provide(name, module)
+                except Exception:
+                    pass  # whoever uses the name learns that there is none
+
+    def _provide(self, name, module):
+        if name in SHOWN:
+            if type(self._namespace.get(name)) is Placeholder:
+                self._namespace[name] = self._make(name, module)
+        elif name not in builtins.__dict__:
+            builtins.__dict__[name] = self._make(name, module)
+
+    def _make(self, name, module):
+        if name not in self._made:
+            full = f"{__package__}.{module}"
+            if full not in sys.modules:
+                from importlib import import_module
+
+                import_module(full)
+            self._made[name] = sys.modules[full].provide(self._client, name)
+        return self._made[name]
+
+
+_provider = None
+
+
+def install(client, namespace):
+    """Provide for this namespace from now on."""
+    global _provider
+    _provider = Provider(client, namespace)
+
+
+def look_through(text):
+    """Provide what a cell's text mentions."""
+    _provider.look_through(text)
