@@ -21,12 +21,13 @@ _PATIENCE = 0.0005
 
 
 class RemoteError(Exception):
-    """The host refused or failed a request. `kind` and `hint` say more."""
+    """The host refused or failed a request. `kind`, `hint` and `code` say more."""
 
-    def __init__(self, message, kind="", hint=""):
+    def __init__(self, message, kind="", hint="", code=0):
         super().__init__(message)
         self.kind = kind
         self.hint = hint
+        self.code = code
 
 
 class _Call:
@@ -47,11 +48,13 @@ class _Call:
         if error is None:
             return self.message.get("result")
         data = error.get("data") or {}
-        raise RemoteError(error.get("message", ""), data.get("kind", ""), data.get("hint", ""))
+        raise RemoteError(error.get("message", ""), data.get("kind", ""), data.get("hint", ""), error.get("code", 0))
 
 
 class Client:
     """Sends requests and matches answers. guard: see interrupts.Guard."""
+
+    _of_process = None
 
     def __init__(self, sock, guard):
         sock.setblocking(False)
@@ -67,6 +70,11 @@ class Client:
         self._reader = threading.Lock()  # held by the thread that waits for the socket
         self._patience = _PATIENCE if len(os.sched_getaffinity(0)) > 1 else 0
         self._watchers = {}  # event loop -> how many of its tasks wait
+        Client._of_process = self
+
+    def __reduce__(self):
+        """What holds a client can be pickled: it gets the client of the process it is loaded in."""
+        return _client_of_process, ()
 
     def call(self, method, params):
         """Send a request and wait for its result. Raises RemoteError."""
@@ -269,6 +277,12 @@ class Client:
                 finally:
                     self._reader.release()
                     self._promote()
+
+
+def _client_of_process():
+    if Client._of_process is None:
+        raise RuntimeError("tools are to be had in the cell's own process only")
+    return Client._of_process
 
 
 def _unreadable(payload, error):

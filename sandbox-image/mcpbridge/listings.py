@@ -1,10 +1,11 @@
 """What searching and listing find."""
 
 from . import values
+from .asking import Askable
 
 
-class Hit:
-    """A tool that a search found. Call it, or read .server .tool .signature .description .score"""
+class Hit(Askable):
+    """A tool that a search found. Call it, or read .server .tool .signature .description .score .doc"""
 
     def __init__(self, toolbox, hit):
         self._toolbox = toolbox
@@ -14,16 +15,23 @@ class Hit:
         self.description = hit["description"]
         self.score = hit["score"]
 
-    def __call__(self, /, *args, **kwargs):
+    def _found(self):
         if not self.tool:
             raise TypeError(f"this hit is a server: list its tools with dir(tools[{self.server!r}])")
-        return self._toolbox[self.server][self.tool](*args, **kwargs)
+        return self._toolbox[self.server][self.tool]
+
+    def _request(self, /, *args, **kwargs):
+        return self._found()._request(*args, **kwargs)
+
+    @property
+    def doc(self):
+        return self._found().doc
 
     def __repr__(self):
         return f"{self.signature}   {self.description}".rstrip()
 
     def _help(self):
-        return self._toolbox[self.server][self.tool]._help() if self.tool else repr(self)
+        return self._found()._help() if self.tool else repr(self)
 
 
 class ServerInfo(values.Record):

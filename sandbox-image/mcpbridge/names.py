@@ -1,5 +1,7 @@
 """Things by name, and what to say when there is none of a name."""
 
+import re
+
 own = object.__getattribute__  # what an instance has itself
 
 
@@ -32,6 +34,24 @@ def first(things, name, keys):
     return None
 
 
+_WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def snake(ident):
+    """The snake_case of camelCase: what most Python code would call it."""
+    return _WORDS.sub("_", ident).lower()
+
+
+def alias(things, name):
+    """The one thing whose snake_case is name, or None."""
+    if not isinstance(name, str):
+        return None
+    found = [thing for thing in things if snake(thing.ident) == name]
+    if len(found) > 1:
+        raise missing(f"{name!r} may be {' or '.join(thing.ident for thing in found)}: say which")
+    return found[0] if found else None
+
+
 def missing(text):
     """An AttributeError without its object: a traceback would ask dir() of it, and so
     the host, for names like the missing one."""
@@ -41,5 +61,10 @@ def missing(text):
 def near(name, names):
     import difflib
 
-    close = difflib.get_close_matches(name, list(names), 3)
+    names = list(names)
+    close = difflib.get_close_matches(str(name), names, 3)
+    if not close:  # fooBar for foo_bar, Foo-Bar for foo_bar
+        plain = {"".join(filter(str.isalnum, n)).lower(): n for n in names}
+        found = difflib.get_close_matches("".join(filter(str.isalnum, str(name))).lower(), plain, 3)
+        close = [plain[n] for n in found]
     return f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -14,7 +14,7 @@ import sys
 import types
 
 from . import (
-    callback, cells, context, helptext, interrupts, modules, outputs, provided, streams, toolbox, tracebacks, values, wire,
+    callback, cells, context, errors, helptext, interrupts, modules, outputs, provided, streams, toolbox, tracebacks, values, wire,
 )  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
@@ -111,8 +111,8 @@ def make_namespace(client, out):
         tools=toolbox.Toolbox(client),
         out=out,
         help=helptext.Help(),
-        ToolError=values.ToolError,
         context=values.Record(),
+        **{error.__name__: error for error in errors.ALL},
     )
     provided.install(client, namespace)
     modules.install()

@@ -1,8 +1,8 @@
-"""A server: its tools by name."""
+"""A server: its tools by name, its resources and prompts."""
 
-from . import calls
 from .errors import ToolError
-from .names import Namespace, first, missing, near, own
+from .names import Namespace, alias, first, missing, near, own
+from .asking import Request, method
 from .tool import Tool
 
 
@@ -15,14 +15,53 @@ class Server(Namespace):
         self._tools = None  # a list, once it was asked for
 
     def __iter__(self):
-        if own(self, "_tools") is None:
+        tools = own(self, "_tools")
+        if tools is None:
             client, info = own(self, "_client"), own(self, "_info")
-            reply = calls.ask(client, "tools/list", {"server": info.name})
-            self._tools = [Tool(client, info, doc) for doc in reply["tools"]]
-        return iter(own(self, "_tools"))
+            ask = Request(client, "tools/list", {"server": info.name}, lambda reply: reply["tools"], info.name)
+            self._tools = tools = [Tool(client, info, doc) for doc in ask.wait()]
+        return iter(tools)
+
+    # What a server has beside tools: as an attribute only where no tool is called that.
+
+    @method
+    def resources(self):
+        """The resources of this server: read one with tools.read(it)."""
+        return _others().resources(own(self, "_client"), own(self, "_info").name)
+
+    @method
+    def templates(self):
+        """The forms of URIs that this server reads beside its resources()."""
+        return _others().templates(own(self, "_client"), own(self, "_info").name)
+
+    @method
+    def prompts(self):
+        """The prompts of this server: call one to fill it in."""
+        return _others().prompts(own(self, "_client"), own(self, "_info").name)
+
+    @method
+    def read(self, uri):
+        """The contents of a resource of this server."""
+        return _others().read(own(self, "_client"), uri, own(self, "_info").name)
+
+    @method
+    def prompt(self, name, /, **arguments):
+        """The messages of a prompt, filled in."""
+        return _others().prompt(own(self, "_client"), own(self, "_info").name, name, arguments)
+
+    @property
+    def doc(self):
+        """What help() prints."""
+        from .docs import Doc
+
+        return Doc(Server._help(self))
 
     def _find(self, name, keys):
-        tool = first(list(self), name, keys)
+        tools = list(self)
+        tool = first(tools, name, keys)
+        if tool is None and name in _BESIDE:
+            return own(self, name)
+        tool = tool or alias(tools, name)
         if tool is None:
             close = near(name, dir(self))
             self._tools = None  # the server may have new tools when asked again
@@ -38,8 +77,15 @@ class Server(Namespace):
         except ToolError:
             return []
 
+    def __contains__(self, name):
+        """By name, or as the tool itself."""
+        return any(name is tool or name in (tool.ident, tool.name) for tool in self)
+
     def __len__(self):
         return sum(1 for _ in self)  # list() would ask for the length
+
+    def __bool__(self):
+        return True
 
     def __repr__(self):
         info = own(self, "_info")
@@ -58,3 +104,12 @@ class Server(Namespace):
         info = own(self, "_info")
         head = f"server {info.name}: {info.description or 'no description'}"
         return "\n".join([head, *(f"  {tool!r}" for tool in self)])
+
+
+def _others():
+    from . import others  # few cells need it
+
+    return others
+
+
+_BESIDE = frozenset({"resources", "templates", "prompts", "read", "prompt", "doc"})

@@ -11,9 +11,16 @@ IMAGE_ITEMS = 16  # how far into a list images are looked for
 
 
 class Record(dict):
-    """A JSON object: a dict whose keys can be read as attributes too."""
+    """A JSON object: a dict whose keys can be read as attributes too. What dict itself
+    has comes first: record["items"] is the key, record.items the method."""
 
     __slots__ = ()
+
+    def copy(self):
+        return type(self)(self)
+
+    def __or__(self, other):
+        return type(self)({**self, **other}) if isinstance(other, dict) else NotImplemented
 
     def __getattr__(self, name):
         try:
@@ -99,12 +106,7 @@ def _parsed(block):
 
     Bare numbers and words stay text: "007" and "1e5" are more often names.
     """
-    if isinstance(block, str) and block.lstrip()[:1] in ("{", "["):
-        try:
-            return parse(block)
-        except (ValueError, RecursionError):
-            pass
-    return block
+    return _json(block) if isinstance(block, str) and block.lstrip()[:1] in ("{", "[") else block
 
 
 def _block(block):
@@ -116,8 +118,70 @@ def _block(block):
         data = _decoded(_member(block, "data", str, ""))
         return (Image if kind == "image" else Audio)(data, _member(block, "mimeType", str, ""))
     if kind == "resource":
-        return _member(_member(block, "resource", dict, {}), "text", str, block)
+        return _content(_member(block, "resource", dict, {}), block)
     return block
+
+
+def _content(resource, otherwise):
+    """The text or bytes of a resource; text that says it is JSON as what it says."""
+    mime = _member(resource, "mimeType", str, "")
+    text = _member(resource, "text", str, None)
+    if text is not None:
+        return _json(text) if mime.split(";")[0].strip().endswith(("/json", "+json")) else text
+    blob = _member(resource, "blob", str, None)
+    if blob is None:
+        return otherwise
+    data = _decoded(blob)
+    kind = {"image": Image, "audio": Audio}.get(mime.split("/")[0])
+    return kind(data, mime) if kind else data
+
+
+def _json(text):
+    try:
+        return parse(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def contents(result, server, uri):
+    """The Python value of a ReadResourceResult: of one content itself, of several a list."""
+    try:
+        found = [_content(_checked(c, dict, "a content"), c) for c in _member(result, "contents", list, [])]
+    except _Malformed as error:
+        message = f"resource {uri!r}{_of(server)} is malformed: {error}"
+        raise ToolError(message, server, None, result) from None
+    return found[0] if len(found) == 1 else found
+
+
+def messages(result, server, name):
+    """The messages of a GetPromptResult as Records of role and content, a Python value."""
+    found = []
+    try:
+        for message in _member(result, "messages", list, []):
+            role = _member(_checked(message, dict, "a message"), "role", str, "")
+            found.append(Record(role=role, content=_block(_member(message, "content", dict, {}))))
+    except _Malformed as error:
+        raise ToolError(f"prompt {name!r}{_of(server)} is malformed: {error}", server, name, result) from None
+    return found
+
+
+def _of(server):
+    return f" of server {server!r}" if server else ""
+
+
+def data_of(result):
+    """The structured content of a CallToolResult, or the JSON that its text is; else None."""
+    if not isinstance(result, dict):
+        return None
+    if result.get("structuredContent") is not None:
+        return result["structuredContent"]
+    content = result.get("content")
+    for block in content if isinstance(content, list) else ():
+        text = block.get("text") if isinstance(block, dict) else None
+        found = _parsed(text) if isinstance(text, str) else None
+        if isinstance(found, (dict, list)):
+            return found
+    return None
 
 
 def _decoded(data):
