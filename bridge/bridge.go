@@ -172,7 +172,7 @@ func (b *Bridge) session(name string) (*session, error) {
 		if len(b.sessions) >= b.opts.MaxSessions && !b.forget() {
 			return nil, fmt.Errorf("there are %d sessions in use already, the most allowed: use one of them", len(b.sessions))
 		}
-		s = newSession(b)
+		s = newSession(b, name)
 		b.sessions[name] = s
 	}
 	s.calls++

@@ -7,9 +7,9 @@ import "github.com/mcp-bridge/mcp-bridge/proxy"
 func (s *session) handlers() map[string]proxy.Handler {
 	return map[string]proxy.Handler{
 		"output/read":  s.readOutput,
-		"state/get":    s.bridge.stateGet,
-		"state/put":    s.bridge.statePut,
-		"state/delete": s.bridge.stateDelete,
-		"state/list":   s.bridge.stateList,
+		"state/get":    s.stateGet,
+		"state/put":    s.statePut,
+		"state/delete": s.stateDelete,
+		"state/list":   s.stateList,
 	}
 }

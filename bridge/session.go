@@ -23,6 +23,7 @@ const maxReason = 500
 // a time.
 type session struct {
 	bridge  *Bridge
+	name    string         // "" is the connection's own
 	turn    chan struct{}  // holds a token while a cell runs
 	waiting chan struct{}  // a token for each call that waits for its turn
 	reading chan struct{}  // holds a token while out[n] is answered
@@ -64,9 +65,10 @@ type execution struct {
 // waiting for its end. Nothing of it is run: code would have to wait its turn.
 const interruptCode = "session.interrupt()"
 
-func newSession(b *Bridge) *session {
+func newSession(b *Bridge, name string) *session {
 	return &session{
 		bridge:  b,
+		name:    name,
 		turn:    make(chan struct{}, 1),
 		waiting: make(chan struct{}, b.opts.MaxWaiting),
 		reading: make(chan struct{}, 1),

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/internal/store"
 	"github.com/mcp-bridge/mcp-bridge/proxy"
@@ -62,6 +64,28 @@ func (b *Bridge) openStore() (*store.Store, error) {
 	return s, nil
 }
 
+// An envelope is what is stored: the writer in the first line, then the value.
+type envelope struct {
+	Session string    `json:"session"` // its name; "" is one without
+	Time    time.Time `json:"time"`
+	value   []byte
+}
+
+func (e envelope) bytes() []byte {
+	return append(append(mustJSON(e), '\n'), e.value...)
+}
+
+// openEnvelope returns nothing for what is not stored in one.
+func openEnvelope(data []byte) envelope {
+	var e envelope
+	line, value, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || json.Unmarshal(line, &e) != nil {
+		return envelope{}
+	}
+	e.value = value
+	return e
+}
+
 // A stateQuery are the parameters of all methods of state.
 type stateQuery struct {
 	Area  string  `json:"area"`
@@ -88,9 +112,10 @@ func (b *Bridge) area(params json.RawMessage) (*store.Area, stateQuery, error) {
 	return s.Area(q.Area, limits), q, nil
 }
 
-// stateGet answers state/get: the value, or null, and its version.
-func (b *Bridge) stateGet(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-	area, q, err := b.area(params)
+// stateGet answers state/get: the value, or null, its version, and which session
+// has written it when.
+func (s *session) stateGet(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+	area, q, err := s.bridge.area(params)
 	if err != nil {
 		return nil, err
 	}
@@ -99,54 +124,60 @@ func (b *Bridge) stateGet(_ context.Context, params json.RawMessage) (json.RawMe
 		return json.RawMessage(`{"value":null,"version":""}`), nil
 	}
 	if err != nil {
-		return nil, b.stateError(err)
+		return nil, s.bridge.stateError(err)
 	}
-	return mustJSON(map[string]string{"value": string(data), "version": versionOf(data)}), nil
+	e := openEnvelope(data)
+	if e.value == nil {
+		return nil, s.bridge.stateError(fmt.Errorf("read %.80q: %w", q.Key, store.ErrDamaged))
+	}
+	return mustJSON(map[string]any{
+		"value": string(e.value), "version": versionOf(e.value), "session": e.Session, "time": e.Time.Unix(),
+	}), nil
 }
 
 // statePut answers state/put with the new version.
-func (b *Bridge) statePut(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-	area, q, err := b.area(params)
+func (s *session) statePut(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+	area, q, err := s.bridge.area(params)
 	if err != nil {
 		return nil, err
 	}
 	if q.Value == nil {
 		return nil, &proxy.Error{Kind: proxy.Invalid, Message: "there is no value"}
 	}
-	data := []byte(*q.Value)
-	err = area.Update(q.Key, func(old []byte) ([]byte, error) { return data, q.check(old) })
+	e := envelope{Session: s.name, Time: time.Now().UTC().Truncate(time.Second), value: []byte(*q.Value)}
+	err = area.Update(q.Key, func(old []byte) ([]byte, error) { return e.bytes(), q.check(openEnvelope(old).value) })
 	if err != nil {
-		return nil, b.stateError(err)
+		return nil, s.bridge.stateError(err)
 	}
-	return mustJSON(map[string]string{"version": versionOf(data)}), nil
+	return mustJSON(map[string]string{"version": versionOf(e.value)}), nil
 }
 
 // stateDelete answers state/delete: whether there was such an entry.
-func (b *Bridge) stateDelete(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-	area, q, err := b.area(params)
+func (s *session) stateDelete(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+	area, q, err := s.bridge.area(params)
 	if err != nil {
 		return nil, err
 	}
 	if q.Expect == nil {
 		err = area.Delete(q.Key) // also what is damaged
 	} else {
-		err = area.Update(q.Key, func(old []byte) ([]byte, error) { return nil, q.check(old) })
+		err = area.Update(q.Key, func(old []byte) ([]byte, error) { return nil, q.check(openEnvelope(old).value) })
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, b.stateError(err)
+		return nil, s.bridge.stateError(err)
 	}
 	return mustJSON(map[string]bool{"deleted": err == nil}), nil
 }
 
 // stateList answers state/list. A stamp changes whenever the entry does.
-func (b *Bridge) stateList(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-	area, _, err := b.area(params)
+func (s *session) stateList(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+	area, _, err := s.bridge.area(params)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := area.List()
 	if err != nil {
-		return nil, b.stateError(err)
+		return nil, s.bridge.stateError(err)
 	}
 	type listed struct {
 		Key     string `json:"key"`
@@ -156,7 +187,7 @@ func (b *Bridge) stateList(_ context.Context, params json.RawMessage) (json.RawM
 	}
 	all := make([]listed, len(entries))
 	for i, e := range entries {
-		all[i] = listed{e.Key, e.Size, stampOf(e), e.Damaged}
+		all[i] = listed{e.Key, e.Size, e.Stamp, e.Damaged}
 	}
 	limits := area.Limits()
 	return mustJSON(map[string]any{
@@ -164,8 +195,6 @@ func (b *Bridge) stateList(_ context.Context, params json.RawMessage) (json.RawM
 		"limits":  map[string]int64{"entries": int64(limits.Entries), "entry_bytes": limits.EntryBytes, "total_bytes": limits.TotalBytes},
 	}), nil
 }
-
-func stampOf(e store.Entry) string { return fmt.Sprintf("%d.%d", e.Modified.UnixNano(), e.Size) }
 
 // versionOf tells values apart; none has the version "".
 func versionOf(data []byte) string {
@@ -196,7 +225,7 @@ func (b *Bridge) stateError(err error) error {
 	}{
 		{store.ErrFull, proxy.Full, "delete what is not needed, or keep less in one entry"},
 		{store.ErrKey, proxy.Invalid, ""},
-		{store.ErrDamaged, proxy.Invalid, "write or delete it"},
+		{store.ErrDamaged, proxy.Damaged, "write or delete it"},
 		{store.ErrBusy, proxy.Busy, "try again"},
 	}
 	for _, k := range known {

@@ -16,7 +16,7 @@ import (
 func state(t *testing.T, dir, method, params string) (map[string]any, error) {
 	t.Helper()
 	b := &Bridge{log: slog.New(slog.DiscardHandler), keeper: keeper{dir: dir}}
-	handler := (&session{bridge: b}).handlers()[method]
+	handler := (&session{bridge: b, name: "mine"}).handlers()[method]
 	reply, err := handler(t.Context(), json.RawMessage(params))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func TestStateMethods(t *testing.T) {
 	ok("state/get", `{"area":"memory","key":"k"}`, `{"value":null,"version":""}`)
 	ok("state/list", `{"area":"memory"}`, `"entries":[]`)
 	first := ok("state/put", `{"area":"memory","key":"k","value":"one","expect":""}`, `"version"`)["version"].(string)
-	if got := ok("state/get", `{"area":"memory","key":"k"}`, `"value":"one"`)["version"]; got != first {
+	if got := ok("state/get", `{"area":"memory","key":"k"}`, `"session":"mine"`)["version"]; got != first {
 		t.Errorf("the version is %v, put said %v", got, first)
 	}
 	ok("state/get", `{"area":"skills","key":"k"}`, `"value":null`)
@@ -61,7 +61,7 @@ func TestStateMethods(t *testing.T) {
 		wantKind(t, err, proxy.Conflict, "changed")
 	}
 	ok("state/put", `{"area":"memory","key":"k","value":"two","expect":"`+first+`"}`, "")
-	ok("state/list", `{"area":"memory"}`, `"key":"k","size":3`)
+	ok("state/list", `{"area":"memory"}`, `"key":"k"`)
 	ok("state/delete", `{"area":"memory","key":"k"}`, `{"deleted":true}`)
 	ok("state/delete", `{"area":"memory","key":"k"}`, `{"deleted":false}`)
 }
@@ -82,7 +82,7 @@ func TestStateRefuses(t *testing.T) {
 		{"state/get", `{"area":"memory"}`, proxy.Invalid, "not a key"},
 		{"state/put", `{"area":"memory","key":"` + long[:513] + `","value":""}`, proxy.Invalid, "not a key"},
 		{"state/put", `{"area":"memory","key":"k"}`, proxy.Invalid, "no value"},
-		{"state/put", `{"area":"memory","key":"k","value":"` + long + `"}`, proxy.Full, "1048577 bytes is more than the 1048576"},
+		{"state/put", `{"area":"memory","key":"k","value":"` + long + `"}`, proxy.Full, "is more than the 1048576"},
 	} {
 		_, err := state(t, dir, test.method, test.params)
 		wantKind(t, err, test.kind, test.text)

@@ -24,6 +24,7 @@ const (
 	Internal      Kind = "internal"       // a fault of the bridge
 	Full          Kind = "full"           // what is kept would exceed a limit
 	Conflict      Kind = "conflict"       // somebody else has changed it meanwhile
+	Damaged       Kind = "damaged"        // what was kept cannot be read
 	Unavailable   Kind = "unavailable"    // this bridge cannot do it
 )
 

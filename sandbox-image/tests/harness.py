@@ -92,6 +92,15 @@ class CallbackPeer(Peer):
         return self.ready.pop(0)
 
 
+class Refusal(LookupError):
+    """Raised by answers: an error of a kind of its own."""
+
+    def __init__(self, message, kind, hint=""):
+        super().__init__(message)
+        self.kind = kind
+        self.hint = hint
+
+
 class Kernel:
     """A running supervisor. answer(method, params) serves the callback channel: it
     returns the result, as a value or as bytes of JSON, or raises LookupError.
@@ -165,7 +174,7 @@ class Kernel:
             result = result if isinstance(result, bytes) else wire.dumps(result)
             reply = b'"result":' + result
         except LookupError as error:
-            data = {"kind": "unknown_tool", "hint": "Try another."}
+            data = {"kind": getattr(error, "kind", "unknown_tool"), "hint": getattr(error, "hint", "Try another.")}
             reply = b'"error":' + wire.dumps({"code": -32000, "message": error.args[0], "data": data})
         frame = wire.frame(b'{"jsonrpc":"2.0","id":%d,%s}' % (message["id"], reply))
         with self.callback.lock:

@@ -35,15 +35,17 @@ type Area struct {
 // An Entry is what [Area.List] tells of a value.
 type Entry struct {
 	Key      string
-	Size     int64 // bytes of the value
+	Size     int64  // bytes of the value
+	Stamp    string // another one after each write
 	Modified time.Time
 	Damaged  bool // the file is not as it was written; Delete and Put mend it
 }
 
 // head is the first line of a file; the value follows.
 type head struct {
-	Key  string `json:"key"`
-	Size int64  `json:"size"`
+	Key   string `json:"key"`
+	Size  int64  `json:"size"`
+	Stamp string `json:"stamp"`
 }
 
 // Limits are the area's.
@@ -240,7 +242,7 @@ func (a *Area) stat(name string) (Entry, error) {
 		return Entry{}, errNoKey
 	}
 	size := info.Size() - int64(len(line)) - 1
-	return Entry{Key: h.Key, Size: size, Modified: info.ModTime(), Damaged: size != h.Size}, nil
+	return Entry{Key: h.Key, Size: size, Stamp: h.Stamp, Modified: info.ModTime(), Damaged: size != h.Size}, nil
 }
 
 // change calls f while nobody else writes.
@@ -332,9 +334,9 @@ func (a *Area) requireRoom(key string, size int64) error {
 }
 
 func headLine(key string, size int64) []byte {
-	line, err := json.Marshal(head{Key: key, Size: size})
+	line, err := json.Marshal(head{Key: key, Size: size, Stamp: rand.Text()})
 	if err != nil {
-		panic(err) // a string and a number
+		panic(err) // strings and a number
 	}
 	return append(line, '\n')
 }

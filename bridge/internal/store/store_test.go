@@ -185,7 +185,7 @@ func TestFileNames(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	limits := store.Limits{Entries: 2, EntryBytes: 100, TotalBytes: 300}
+	limits := store.Limits{Entries: 2, EntryBytes: 100, TotalBytes: 400}
 	a := open(t, t.TempDir()).Area("area", limits)
 	put := func(key string, size int) error { return a.Put(key, bytes.Repeat([]byte("x"), size)) }
 	for _, step := range []struct {
@@ -205,11 +205,11 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%d bytes for %s: %v, want %q", step.size, step.key, err, step.full)
 		}
 	}
-	small := open(t, t.TempDir()).Area("area", store.Limits{Entries: 9, EntryBytes: 100, TotalBytes: 150})
+	small := open(t, t.TempDir()).Area("area", store.Limits{Entries: 9, EntryBytes: 100, TotalBytes: 200})
 	if err := errors.Join(small.Put("a", make([]byte, 60))); err != nil {
 		t.Fatal(err)
 	}
-	if err := small.Put("b", make([]byte, 60)); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "no more than 150") {
+	if err := small.Put("b", make([]byte, 60)); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "no more than 200") {
 		t.Errorf("more than all may have: %v", err)
 	}
 	if got := keys(t, small); !slices.Equal(got, []string{"a"}) {
