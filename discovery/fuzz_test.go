@@ -82,3 +82,33 @@ func checkText(t *testing.T, s string) {
 		t.Errorf("not fit to show: %q", s)
 	}
 }
+
+// FuzzCheck: any schema and any arguments end soon, in the arguments or in a
+// text that is fit to be shown.
+func FuzzCheck(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`{"properties":{"a":{"$ref":"#"},"camelCase":{"anyOf":[{"const":1},{"type":["string","null"]}]}},"required":["a"],"additionalProperties":false}`, `{"a":{},"camel_case":null}`},
+		{`{"if":{"minProperties":1},"then":{"properties":{"x":{"pattern":"^(a|b)*$","maxLength":3}}},"not":{"required":["y"]}}`, `{"x":"ab\u202e","y":[1e400,{"k":"v"}]}`},
+		{`{"properties":{"l":{"items":[{"enum":["x"]}],"additionalItems":{"multipleOf":2},"uniqueItems":true}}}`, `{"l":["y",3,3]}`},
+	} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		tool := Tool{Name: "t", InputSchema: json.RawMessage(schema)}
+		c, err := NewChecker(tool, Document(Server{Name: "s"}, []Tool{tool})[0])
+		if err != nil {
+			return
+		}
+		sent, err := c.Check(args)
+		if err == nil {
+			if !json.Valid(sent) {
+				t.Errorf("%q became %q", args, sent)
+			}
+			return
+		}
+		checkText(t, err.Error())
+		if len(err.Error()) > 4000 {
+			t.Errorf("%d bytes of text", len(err.Error()))
+		}
+	})
+}

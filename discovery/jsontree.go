@@ -24,6 +24,7 @@ const (
 type jsonNode struct {
 	kind    jsonKind
 	offset  int          // of the first byte in the text
+	end     int          // of the first byte behind it
 	text    string       // the decoded string, or the literal of a number or boolean
 	members []jsonMember // of an object, in order, repeated keys included
 	items   []*jsonNode  // of an array
@@ -130,6 +131,7 @@ func (p *jsonParser) value() *jsonNode {
 	default:
 		n.kind, n.text = kindNumber, p.literal()
 	}
+	n.end = p.pos
 	return n
 }
 

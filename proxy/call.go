@@ -21,9 +21,10 @@ const (
 
 // Call calls a tool and returns the server's CallToolResult as the JSON it
 // sent, isError included. The server and the tool may be given by their names
-// or by their Python identifiers; args is a JSON object, or nil for none. The
-// server is started if it does not run. ctx bounds it all; when it is done the
-// server is told that nobody waits any more.
+// or by their Python identifiers; args is a JSON object, or nil for none. What
+// the tool's schema rules out is not sent: see [discovery.Checker]. The server is
+// started if it does not run. ctx bounds it all; when it is done the server is
+// told that nobody waits any more.
 //
 // Errors are *[Error].
 func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
@@ -57,6 +58,9 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 	}
 	name, err := u.resolve(ctx, s, tool)
 	if err != nil {
+		return nil, err
+	}
+	if args, err = u.checked(ctx, s, name, args); err != nil {
 		return nil, err
 	}
 	return u.send(ctx, s, request{

@@ -35,12 +35,16 @@ const (
 	maxChangeDelay = 10 * time.Second
 )
 
-// A toolset is what a server offers. It does not change.
+// A toolset is what a server offers. It does not change, but for what it holds
+// ready.
 type toolset struct {
 	tools    []discovery.Tool
 	docs     []discovery.ToolDoc
 	names    map[string]string // names, identifiers and aliases to names
+	index    map[string]int    // names to places in tools and docs
 	complete bool              // false if the server has more than the bounds allow
+
+	checkers checkers
 }
 
 func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) *toolset {
@@ -48,6 +52,7 @@ func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) 
 		tools:    tools,
 		docs:     discovery.Document(server, tools),
 		names:    make(map[string]string, 2*len(tools)),
+		index:    make(map[string]int, len(tools)),
 		complete: complete,
 	}
 	for _, doc := range set.docs {
@@ -58,8 +63,11 @@ func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) 
 	for _, doc := range set.docs { // an identifier wins over another tool's alias
 		set.names[doc.Ident] = doc.Name
 	}
-	for _, doc := range set.docs { // a name wins over another tool's identifier
+	for i, doc := range set.docs { // a name wins over another tool's identifier
 		set.names[doc.Name] = doc.Name
+		if _, ok := set.index[doc.Name]; !ok {
+			set.index[doc.Name] = i
+		}
 	}
 	return set
 }

@@ -131,7 +131,7 @@ func TestToolsKeepTheOrderOfParameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "legacy.weird(zulu: int, alpha: str)"; docs[0].Signature != want {
+	if want := "legacy.weird(zulu: int = None, alpha: str = None)"; docs[0].Signature != want {
 		t.Errorf("signature is %q, want %q", docs[0].Signature, want)
 	}
 }

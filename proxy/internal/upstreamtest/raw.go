@@ -99,7 +99,7 @@ func (r *raw) handle(req request) {
 	}
 }
 
-const rawTools = `{"name":"weird","inputSchema":{"type":"object","properties":{"zulu":{"type":"integer"},"alpha":{"type":"string"}},"required":["zulu","alpha"]}},` +
+const rawTools = `{"name":"weird","inputSchema":{"type":"object","properties":{"zulu":{"type":"integer"},"alpha":{"type":"string"}},"additionalProperties":true}},` +
 	`{"name":"args","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"deep","inputSchema":{"type":"object"}},` +
 	`{"name":"nothing","inputSchema":{"type":"object"}},{"name":"refuse","inputSchema":{"type":"object"}},{"name":"exit","inputSchema":{"type":"object"}},` +
 	`{"name":"input","inputSchema":{"type":"object"}},{"name":"first","inputSchema":{"type":"object"}}`
@@ -119,6 +119,8 @@ func (r *raw) list(cursor string) string {
 		next = fmt.Sprintf("page-%d", page+1)
 	case Circular:
 		next = "page-1"
+	case Odd:
+		tools = `{"name":"listed","inputSchema":"none"}`
 	case Deep:
 		tools = `{"name":"before","inputSchema":{}},{"name":"odd","inputSchema":` + strings.Repeat(`{"not":`, 5000) + `{}` +
 			strings.Repeat("}", 5000) + `},{"name":"after","inputSchema":{}}`
