@@ -112,7 +112,7 @@ func TestServerCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, special(t))
 	c.run(t, "first = tools.special.stats().pid")
-	contains(t, c.fails(t, "tools.special.crash()"), "ToolError", "special")
+	contains(t, c.fails(t, "tools.special.crash()"), "ServerUnavailable", "special", "exit status 3", "crashing as asked")
 	c.wants(t, "tools.special.same(value=1)['value'], tools.special.stats().pid != first", "(1, True)")
 }
 
@@ -190,9 +190,9 @@ func TestServersThatDoNotStart(t *testing.T) {
 		"off":     {Command: "/nonexistent/program", Disabled: true},
 		"special": specialServer(t),
 	}})
-	contains(t, c.fails(t, "tools.broken.anything()"), "ToolError", "broken", "the license file is missing")
-	contains(t, c.fails(t, "tools.call('absent', 'x', {})"), "ToolError", "absent")
-	contains(t, c.fails(t, "tools.silent.x()"), "ToolError", "silent")
+	contains(t, c.fails(t, "tools.broken.anything()"), "ServerUnavailable", "broken", "the license file is missing")
+	contains(t, c.fails(t, "tools.call('absent', 'x', {})"), "ServerUnavailable", "absent")
+	contains(t, c.fails(t, "tools.silent.x()"), "ServerUnavailable", "silent")
 	contains(t, c.fails(t, "tools.off.x()"), "off")
 	text := c.run(t, "tools.search('gives back its arguments')")
 	contains(t, text, "special.same", "broken", "absent")

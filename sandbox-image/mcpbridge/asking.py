@@ -110,6 +110,9 @@ class Method(Askable):
 
         return inspect.signature(self._prepare.__get__(self._owner))
 
+    def __reduce__(self):
+        return getattr, (self._owner, self.__name__)
+
     def __repr__(self):
         return f"{self.__name__}{self.__signature__}   {(self.__doc__ or '').strip().split(chr(10))[0]}"
 

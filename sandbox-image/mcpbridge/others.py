@@ -14,7 +14,7 @@ class _Described(values.Record):
 
     def __repr__(self):
         mime = f" ({self['mimeType']})" if self.get("mimeType") else ""
-        about = "   ".join(str(self[key]) for key in ("title", "name", "description") if self.get(key) and key != self._id)
+        about = "   ".join(str(text) for text in (self.get("title") or self.get("name"), self.get("description")) if text)
         return f"{self[self._id]}{mime}   {about}".rstrip()
 
 
@@ -112,7 +112,7 @@ def _joined(names, lists):
         elif not isinstance(part, ToolError):
             raise part
         elif part.kind != "unsupported":
-            notes.append(f"({name}: {part})")
+            notes.append(f"({name}: {str(part).split(chr(10))[0]})")
     found.note = "\n".join(filter(None, notes))
     return found
 
@@ -168,7 +168,7 @@ class Prompt(Askable):
         params = [{**a, "ident": a["name"], "required": bool(a.get("required")), "type": "str"} for a in params]
         params.sort(key=lambda p: not p["required"])
         shown = ", ".join(p["name"] + ": str" + ("" if p["required"] else " = None") for p in params)
-        self._doc = {"params": params, "signature": f"{self.name}({shown})"}
+        self._doc = {"params": params, "signature": f"{server}.{self.name}({shown})"}
         self.__name__ = self.name
 
     @property

@@ -38,6 +38,14 @@ ECHO_DOC = {
 }
 
 
+class Refusal(LookupError):
+    """What an answer raises to refuse with a kind: see proxy.Error."""
+
+    def __init__(self, message, kind="unknown_tool", hint="Try another.", code=-32000):
+        super().__init__(message)
+        self.kind, self.hint, self.code = kind, hint, code
+
+
 class Peer:
     """One connection, in frames."""
 
@@ -174,8 +182,9 @@ class Kernel:
             result = result if isinstance(result, bytes) else wire.dumps(result)
             reply = b'"result":' + result
         except LookupError as error:
+            code = getattr(error, "code", -32000)
             data = {"kind": getattr(error, "kind", "unknown_tool"), "hint": getattr(error, "hint", "Try another.")}
-            reply = b'"error":' + wire.dumps({"code": -32000, "message": error.args[0], "data": data})
+            reply = b'"error":' + wire.dumps({"code": code, "message": error.args[0], "data": data})
         frame = wire.frame(b'{"jsonrpc":"2.0","id":%d,%s}' % (message["id"], reply))
         with self.callback.lock:
             if generation == self._generation:
