@@ -35,9 +35,9 @@ def bind(doc, called, args, kwargs):
 
 
 def _named(params, key):
-    """The parameters that key may mean: by name, by identifier, by its snake_case."""
-    for name_of in (lambda p: p["name"], lambda p: p["ident"], lambda p: snake(p["ident"])):
-        found = [p for p in params if name_of(p) == key]
+    """The parameters that key may mean: by name, by identifier, by an alias."""
+    for names in (lambda p: (p["name"],), lambda p: (p["ident"],), lambda p: (snake(p["ident"]), *(p.get("aliases") or ()))):
+        found = [p for p in params if key in names(p)]
         if found:
             return found
     return []

@@ -39,6 +39,10 @@ class ServerInfo(values.Record):
 
     __slots__ = ()
 
+    @property
+    def aliases(self):
+        return self.get("aliases") or ()
+
     def __repr__(self):
         count = "tools not listed yet" if self.tools is None else f"tools: {self.tools}"
         trouble = f": {self.error}" if self.get("error") else ""

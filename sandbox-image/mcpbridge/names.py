@@ -43,10 +43,10 @@ def snake(ident):
 
 
 def alias(things, name):
-    """The one thing whose snake_case is name, or None."""
+    """The one thing with name as an alias, or None."""
     if not isinstance(name, str):
         return None
-    found = [thing for thing in things if snake(thing.ident) == name]
+    found = [thing for thing in things if name in thing.aliases or snake(thing.ident) == name]
     if len(found) > 1:
         raise missing(f"{name!r} may be {' or '.join(thing.ident for thing in found)}: say which")
     return found[0] if found else None

@@ -19,6 +19,7 @@ class Tool(Askable):
         self.server = server.name
         self.name = doc["name"]
         self.ident = doc["ident"]
+        self.aliases = doc.get("aliases") or ()
         self.__name__ = doc["ident"]
         self.__qualname__ = f"tools.{server.ident}.{doc['ident']}"
         self.__doc__ = doc.get("description") or ""

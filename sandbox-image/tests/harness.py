@@ -38,14 +38,6 @@ ECHO_DOC = {
 }
 
 
-class Refusal(LookupError):
-    """What an answer raises to refuse with a kind: see proxy.Error."""
-
-    def __init__(self, message, kind="unknown_tool", hint="Try another.", code=-32000):
-        super().__init__(message)
-        self.kind, self.hint, self.code = kind, hint, code
-
-
 class Peer:
     """One connection, in frames."""
 
@@ -101,12 +93,13 @@ class CallbackPeer(Peer):
 
 
 class Refusal(LookupError):
-    """Raised by answers: an error of a kind of its own."""
+    """Raised by answers: an error of a kind of its own. See proxy.Error."""
 
-    def __init__(self, message, kind, hint=""):
+    def __init__(self, message, kind, hint="", code=-32000):
         super().__init__(message)
         self.kind = kind
         self.hint = hint
+        self.code = code
 
 
 class Kernel:
