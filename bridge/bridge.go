@@ -38,6 +38,9 @@ type Options struct {
 	// StateDir is where what outlasts sessions is kept, such as memory and
 	// skills: a directory of the user's own. "" keeps nothing.
 	StateDir string
+	// WorkspaceQuota bounds the files of cells that are kept there, in bytes;
+	// 100 MiB. Less than 0 keeps none.
+	WorkspaceQuota int64
 
 	Timeout     time.Duration // of a cell that does not ask for one; 30 s
 	MaxTimeout  time.Duration // the most a cell may ask for; 120 s
@@ -68,6 +71,7 @@ type Bridge struct {
 	pool    *pool
 	image   *download
 	keeper  keeper
+	files   keptFiles
 
 	mu       sync.Mutex
 	closed   bool
@@ -93,6 +97,7 @@ func New(opts Options) *Bridge {
 	b := &Bridge{
 		opts: opts, log: opts.Logger, sessions: map[string]*session{}, places: newPlaces(opts.MaxSandboxes),
 		image: newDownload(opts.Engine, opts.Image, opts.PullTimeout), keeper: keeper{dir: opts.StateDir},
+		files: keptFiles{quota: opts.WorkspaceQuota},
 	}
 	b.pool = newPool(opts.Warm, b.places, b.startKernel, b.log)
 	return b
@@ -268,6 +273,9 @@ func (b *Bridge) Close() {
 		wg.Go(s.close)
 	}
 	wg.Wait()
+	if err := b.files.close(); err != nil {
+		b.log.Warn("workspace not closed", "error", err)
+	}
 }
 
 func failure(err error) Result {

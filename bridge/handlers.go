@@ -11,5 +11,10 @@ func (s *session) handlers() map[string]proxy.Handler {
 		"state/put":    s.statePut,
 		"state/delete": s.stateDelete,
 		"state/list":   s.stateList,
+
+		"workspace/list":   s.listFiles,
+		"workspace/get":    s.getFile,
+		"workspace/put":    s.putFile,
+		"workspace/delete": s.deleteFiles,
 	}
 }

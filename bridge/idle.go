@@ -41,11 +41,12 @@ func (s *session) stop(idle time.Duration, why string) bool {
 	s.wg.Add(1)
 	s.mu.Unlock()
 	defer s.endTurn()
-	text := fmt.Sprintf("Note: the sandbox was stopped %s. All variables and files are gone.", why)
+	text := fmt.Sprintf("Note: the sandbox was stopped %s. %s.", why, s.bridge.goneText())
 	if k.isDead() {
-		text = replacedText(k.err)
+		text = s.bridge.replacedText(k.err)
 	}
 	k.close()
+	s.upload.drop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kernel = nil
@@ -64,7 +65,7 @@ func (s *session) shrink() {
 	}
 	limit := s.bridge.opts.OutputLimit
 	var r Result
-	r.Text = join(append([]string{e.takeOutput(limit)}, r.addOutcome(e, limit, s.bridge.opts.MaxTimeout)...))
+	r.Text = join(append([]string{e.takeOutput(limit)}, r.addOutcome(e, s.bridge)...))
 	size := 0
 	for _, image := range r.Images {
 		size += len(image.Data)

@@ -39,6 +39,10 @@ type kernel struct {
 	memory  int64 // the sandbox's limit in bytes
 	place   *place
 
+	// filesVersion is the version of the host's files that the latest cell was
+	// told; it belongs to the session's turn.
+	filesVersion int64
+
 	wg   sync.WaitGroup // the readers of both channels, and the reaper
 	dead chan struct{}  // closed when the sandbox is of no more use
 
@@ -76,6 +80,7 @@ type report struct {
 	Images []imageReport `json:"images"`
 	Error  *errorReport  `json:"error"`
 	Exit   int           `json:"exit"`
+	Note   string        `json:"note"` // what became of the cell's files, if the model should know
 }
 
 type valueReport struct {
@@ -243,7 +248,8 @@ type task struct {
 	context    json.RawMessage // for the cell's `context`; nil leaves that as it is
 	timeout    time.Duration
 	grace      time.Duration
-	valueLimit int // characters
+	valueLimit int    // characters
+	workspace  *int64 // the version of the files that the host keeps; nil if it keeps none
 }
 
 func (t *task) params(nonce string) json.RawMessage {
@@ -253,6 +259,9 @@ func (t *task) params(nonce string) json.RawMessage {
 	}
 	if t.context != nil {
 		params["context"] = t.context
+	}
+	if t.workspace != nil {
+		params["workspace"] = *t.workspace
 	}
 	return mustJSON(params)
 }

@@ -39,6 +39,7 @@ type session struct {
 	running *execution
 	missed  *execution // ended while no call waited for it: told with the next result
 	outputs transcripts
+	upload  upload
 	late    []byte      // output that came while no cell ran
 	used    time.Time   // when the latest turn ended
 	idle    *time.Timer // stops the sandbox; nil before the first turn's end
@@ -261,9 +262,11 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	}
 	e := s.open(req.Timeout)
 	opts := &s.bridge.opts
-	done, err := k.execute(ctx, task{
+	t := task{
 		cell: e.cell, code: req.Code, context: req.Context, timeout: req.Timeout, grace: opts.Grace, valueLimit: opts.OutputLimit,
-	})
+	}
+	s.bridge.keepFiles(ctx, k, &t)
+	done, err := k.execute(ctx, t)
 	if err != nil {
 		s.setEnded(e, outcome{err: err})
 		return nil, nil, err
@@ -306,6 +309,7 @@ func (s *session) conclude(e *execution, k *kernel, done <-chan outcome) {
 	s.setEnded(e, o)
 	if o.err != nil {
 		k.close()
+		s.upload.drop()
 		s.setKernel(nil)
 	}
 }
@@ -362,14 +366,14 @@ func (s *session) noteUnheard(ctx context.Context, e *execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.err != nil {
-		s.notice = replacedText(o.err)
+		s.notice = s.bridge.replacedText(o.err)
 	} else {
 		s.notice = endedText(o.Lost)
 	}
 }
 
-func replacedText(why error) string {
-	return fmt.Sprintf("Note: the sandbox was replaced: %v. All variables and files are gone.", why)
+func (b *Bridge) replacedText(why error) string {
+	return fmt.Sprintf("Note: the sandbox was replaced: %v. %s.", why, b.goneText())
 }
 
 func endedText(reason string) string {
@@ -445,10 +449,11 @@ func (s *session) liveKernel() *kernel {
 		return k
 	}
 	k.close()
+	s.upload.drop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kernel = nil
-	s.notice = replacedText(k.err)
+	s.notice = s.bridge.replacedText(k.err)
 	return nil
 }
 
@@ -517,4 +522,5 @@ func (s *session) close() {
 	if s.kernel != nil { // one that was being started; no turn is left to change it
 		s.kernel.close()
 	}
+	s.upload.drop()
 }

@@ -37,26 +37,26 @@ func (s *session) show(e *execution, r *Result) []string {
 		r.IsError, r.Images = kept.IsError, append(r.Images, kept.Images...)
 		return []string{kept.Text}
 	}
-	return append([]string{output}, r.addOutcome(e, limit, s.bridge.opts.MaxTimeout)...)
+	return append([]string{output}, r.addOutcome(e, s.bridge)...)
 }
 
-// addOutcome adds how the cell ended. most is the longest timeout there is.
-func (r *Result) addOutcome(e *execution, limit int, most time.Duration) []string {
+// addOutcome adds how the cell ended.
+func (r *Result) addOutcome(e *execution, b *Bridge) []string {
 	var parts []string
 	o := e.outcome
 	switch {
 	case o.err != nil:
 		r.IsError = true
-		parts = append(parts, fmt.Sprintf("Error: %v. All variables and files are gone; the next call starts a new sandbox.", o.err))
+		parts = append(parts, fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, b.goneText()))
 	case o.Lost != "":
 		r.IsError = true
 		parts = append(parts, fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
 			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing")))
 	default:
-		parts = append(parts, r.addReport(o.Cell, e.cell, limit)...)
+		parts = append(parts, r.addReport(o.Cell, e.cell, b.opts.OutputLimit)...)
 	}
 	if o.Interrupted != "" {
-		parts = append(parts, e.interruptText(most))
+		parts = append(parts, e.interruptText(b.opts.MaxTimeout))
 		r.IsError = true
 	}
 	return parts
@@ -79,6 +79,9 @@ func (r *Result) addReport(c *report, cell, limit int) []string {
 	case c.Status != "ok" && c.Status != "exit":
 		r.IsError = true
 		parts = append(parts, "Error: the cell ended in an unknown way.")
+	}
+	if c.Note != "" {
+		parts = append(parts, "Note: "+shorten(c.Note, maxReason, "nothing"))
 	}
 	return parts
 }

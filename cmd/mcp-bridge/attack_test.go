@@ -30,7 +30,7 @@ func TestAttacks(t *testing.T) {
 	for _, engine := range attackedEngines() {
 		t.Run(engine, func(t *testing.T) {
 			outside := openOutposts(t)
-			s := special(t)
+			s := special(t, "--workspace-quota=0") // sessions share files, which is no attack
 			s.env = []string{"E2E_HOST_SECRET=" + hostCanary, "HTTP_PROXY=http://u:" + hostCanary + "@127.0.0.1:1"}
 			c := connectOn(t, engine, &s)
 			a := newAttacker(t, c, outside, []string{s.dir})

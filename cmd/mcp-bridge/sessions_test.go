@@ -11,7 +11,7 @@ import (
 
 func TestSessionsAreSeparate(t *testing.T) {
 	t.Parallel()
-	c := connect(t, setup{args: []string{"--warm=0"}})
+	c := connect(t, setup{args: []string{"--warm=0", "--workspace-quota=0"}})
 	const facts = "import os\nprint(os.getuid(), os.stat('/proc/self/ns/pid').st_ino, os.stat('/proc/self/ns/net').st_ino)"
 	seen := map[string]string{}
 	for _, session := range []string{"", "a", "B-2.x_y"} {

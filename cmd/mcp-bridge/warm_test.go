@@ -42,7 +42,7 @@ func TestWarm(t *testing.T) {
 // a spare stands beside it, and looks at what the next session finds in that.
 func TestSpareIsNotPoisoned(t *testing.T) {
 	t.Parallel()
-	c := connect(t, special(t))
+	c := connect(t, special(t, "--workspace-quota=0"))
 	pid := c.cmd.Process.Pid
 	c.run(t, "1")
 	eventually(t, patience, "the next spare is started", func() bool { return len(containersOf(t, pid)) == 2 })
@@ -94,7 +94,7 @@ func TestIdle(t *testing.T) {
 	}
 	eventually(t, patience, "both sandboxes are stopped", func() bool { return len(containersOf(t, pid)) == 0 })
 	text := c.runIn(t, "", "import os\nprint('kept' in globals(), os.listdir('/workspace'))")
-	if want := "Note: the sandbox was stopped after 2s without a cell. All variables and files are gone.\nFalse []"; text != want {
+	if want := "Note: the sandbox was stopped after 2s without a cell. All variables are gone; files are those that were kept after the last cell that was not cut short.\nFalse ['file']"; text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
 	contains(t, c.runIn(t, "busy", "'later' in globals()"), "stopped after 2s without a cell", "False", "still here")

@@ -14,7 +14,7 @@ import sys
 import types
 
 from . import (
-    callback, cells, context, errors, helptext, interrupts, modules, outputs, provided, streams, toolbox, tracebacks, values, wire,
+    callback, cells, context, errors, files, helptext, interrupts, modules, outputs, provided, streams, toolbox, tracebacks, values, wire,
 )  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
@@ -25,6 +25,7 @@ PARAMS = {"cell", "task", "code", "value_limit", "context", "workspace", "mode"}
 HANDLERS = {"cell": cells.Runner.run}
 
 cells.EXTRAS["context"] = context.bind
+provided.SHOWN["workspace"] = "workspace"
 
 SETTLE = 0.03  # seconds without a cell after which there is time for other things
 
@@ -39,6 +40,7 @@ def main(channel, callback_socket, settings):
     client = callback.Client(callback_socket, guard)
     out = outputs.Outputs(client)
     runner = cells.Runner(make_namespace(client, out), out, guard)
+    kept = files.Files(client)
     decoder = wire.Decoder()
     channel.setblocking(True)
     pid = os.getpid()
@@ -47,12 +49,13 @@ def main(channel, callback_socket, settings):
         if not prepared and not select.select([channel], [], [], SETTLE)[0]:
             prepared = True
             tracebacks.prepare()
+            kept.keeper()
         data = channel.recv(1 << 16)
         if not data:
             os._exit(0)
         for payload in decoder.feed(data):
             standard.restore()
-            report = handle(runner, **wire.loads(payload)["params"])
+            report = kept.around(handle, runner=runner, **wire.loads(payload)["params"])
             standard.flush()
             if os.getpid() != pid:
                 leave(report)

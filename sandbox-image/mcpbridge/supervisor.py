@@ -445,6 +445,7 @@ REPORT = {
     "images": [{"mime": is_text, "data": is_base64}],
     "error": {"type": is_text, "message": is_text, "traceback": is_text},
     "exit": is_number,
+    "note": is_text,
 }
 BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 

@@ -66,6 +66,14 @@ func (r *root) stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "mcp-bridge"), nil
 }
 
+// workspaceQuota is the quota as the bridge takes it.
+func (r *root) workspaceQuota() int64 {
+	if r.settings.quota == 0 {
+		return -1
+	}
+	return int64(r.settings.quota)
+}
+
 // An app is everything that runs cells, put together.
 type app struct {
 	bridge *bridge.Bridge
@@ -115,6 +123,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Version:        programVersion(),
 		Logger:         log,
 		StateDir:       stateDir,
+		WorkspaceQuota: r.workspaceQuota(),
 		Timeout:        time.Duration(r.settings.timeout),
 		MaxTimeout:     time.Duration(r.settings.maxTimeout),
 		Yield:          opts.yield,

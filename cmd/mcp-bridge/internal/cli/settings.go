@@ -18,12 +18,17 @@ const auto = "auto"
 // images.
 const defaultImage = "localhost/mcp-bridge-sandbox:latest"
 
+// maxQuota of the workspace is less than what a sandbox has room for, which is
+// runtime.Limits.WorkspaceBytes: cells need some for what is not kept.
+const maxQuota = 120 << 20
+
 // settings are the flags. Each can be given as an environment variable and in a
 // file, too: see [settings.complete].
 type settings struct {
 	configDirs []string
 	cacheDir   string
 	stateDir   string
+	quota      sizeOrNone // of the workspace
 	allowSelf  bool
 	logLevel   slog.Level
 
@@ -69,6 +74,11 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 		return atLeast(s.cpus >= leastCPUs && s.cpus <= most, fmt.Sprintf("is out of range: give %v to %v", leastCPUs, most))
 	})
 	flags.BoolVar(&s.allowUnlimited, "allow-unlimited", false, "start sandboxes even where memory, processes and processors cannot be limited")
+	s.quota = 100 << 20
+	flags.Var(&s.quota, "workspace-quota", "size of the files that are kept across sessions; 0 keeps none")
+	check(flags, "workspace-quota", func() error {
+		return atLeast(s.quota <= maxQuota, "is more than a sandbox has room for: give at most 120m")
+	})
 	flags.StringVar(&s.stateDir, "state-dir", "", "folder for what is kept across sessions (default ~/.local/state/mcp-bridge)")
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")

@@ -35,6 +35,22 @@ func (b *byteSize) String() string {
 // Type names the value in help texts.
 func (*byteSize) Type() string { return "size" }
 
+// sizeOrNone is a byteSize that may be 0.
+type sizeOrNone byteSize
+
+func (s *sizeOrNone) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n == 0 {
+		*s = 0
+		return nil
+	}
+	return (*byteSize)(s).Set(text)
+}
+
+func (s *sizeOrNone) String() string { return (*byteSize)(s).String() }
+
+// Type names the value in help texts.
+func (*sizeOrNone) Type() string { return "size" }
+
 // seconds is a duration, written as a number of seconds or as 90s, 2m.
 type seconds time.Duration
 
