@@ -122,6 +122,8 @@ func TestParallelCalls(t *testing.T) {
 	for name, test := range map[string]struct{ code, most string }{
 		"gather":       {"import asyncio\nlen(await asyncio.gather(*[tools.special.sleep.aio(ms=1000) for _ in range(10)]))", "10"},
 		"map":          {"len(tools.map(tools.special.sleep, [1000] * 10, concurrency=10))", "10"},
+		"map of many":  {"len(tools.map(tools.special.sleep, [1000] * 20)) // 2", "20"},
+		"amap":         {"len(await tools.amap(tools.special.sleep, [1000] * 20)) // 2", "20"},
 		"bounded map":  {"len(tools.map(tools.special.sleep, [200] * 10, concurrency=3))", "3"},
 		"map function": {"len(tools.map(lambda ms: tools.special.sleep(ms=ms), [1000] * 10, concurrency=10))", "10"},
 		"threads":      {"from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(10) as p: r = list(p.map(tools.special.sleep, [1000] * 10))\nlen(r)", "10"},

@@ -99,7 +99,40 @@ func newUpstream() *mcp.Server {
 		os.Exit(3)
 		return nil
 	})
+	add("createIssue", "A name in camelCase", `"issueTitle":{"type":"string"}`, `"issueTitle"`, echo)
+	add("resources", "A tool that is called as the SDK calls something of its own", ``, ``, func(context.Context, json.RawMessage) *mcp.CallToolResult {
+		return texts("the tool")
+	})
+	add("link", "Gives a link to a resource", ``, ``, func(context.Context, json.RawMessage) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: "note://link", Name: "link"}}}
+	})
+	addOthers(server)
 	return server
+}
+
+// addOthers adds resources, as text, JSON and bytes, and a prompt.
+func addOthers(server *mcp.Server) {
+	read := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		content := &mcp.ResourceContents{URI: req.Params.URI, MIMEType: "text/plain", Text: "the text of " + req.Params.URI}
+		switch req.Params.URI {
+		case "note://json":
+			content.MIMEType, content.Text = "application/json", `{"rows":[{"n":9007199254740993}]}`
+		case "note://bytes":
+			content.MIMEType, content.Text, content.Blob = "application/octet-stream", "", []byte{0, 1, 2}
+		case "note://none":
+			return nil, mcp.ResourceNotFoundError(req.Params.URI)
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{content}}, nil
+	}
+	for _, name := range []string{"text", "json", "bytes"} {
+		server.AddResource(&mcp.Resource{URI: "note://" + name, Name: name, Description: "A note"}, read)
+	}
+	server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "note://{name}", Name: "any note"}, read)
+	server.AddPrompt(&mcp.Prompt{Name: "greet", Description: "Greets", Arguments: []*mcp.PromptArgument{{Name: "who", Required: true}}},
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			text := &mcp.TextContent{Text: "Greet " + req.Params.Arguments["who"]}
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: text}}}, nil
+		})
 }
 
 // sleep counts how many of it run at the same time.
