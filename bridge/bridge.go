@@ -120,6 +120,9 @@ type Request struct {
 	// leaves what an earlier one has set.
 	Context json.RawMessage
 
+	client string // whose session: names of one client mean nothing to another
+	known  bool   // the session has to be there already
+
 	// Progress is told how far the image is if it has to be got first. It may
 	// be nil; it is called by Run itself, and may take its time.
 	Progress func(runtime.PullProgress)
@@ -149,7 +152,7 @@ func (b *Bridge) Run(ctx context.Context, req Request) Result {
 	if err := b.validate(&req); err != nil {
 		return failure(err)
 	}
-	s, err := b.session(req.Session)
+	s, err := b.session(req)
 	if err != nil {
 		return failure(err)
 	}
@@ -159,20 +162,40 @@ func (b *Bridge) Run(ctx context.Context, req Request) Result {
 	if err != nil {
 		return failure(err)
 	}
-	b.log.Debug("cell ended", "session_id", req.Session, "is_error", result.IsError,
+	b.log.Debug("cell ended", "session_id", req.logged(), "is_error", result.IsError,
 		"duration_ms", time.Since(start).Milliseconds())
 	return result
 }
 
-// session returns the session of that name, new or not. The caller must release
-// it.
-func (b *Bridge) session(name string) (*session, error) {
+// key is what a session is found by.
+func (r *Request) key() string {
+	if r.client == "" {
+		return r.Session
+	}
+	return r.client + "/" + r.Session // a name has no slash
+}
+
+// logged is the session's name, unless whoever reads it could use that session.
+func (r *Request) logged() string {
+	if r.client == sessionlessClient && len(r.Session) > 8 {
+		return r.Session[:6] + "…"
+	}
+	return r.Session
+}
+
+// session returns the session that a request asks for, new or not. The caller
+// must release it.
+func (b *Bridge) session(req Request) (*session, error) {
+	name := req.key()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, errClosing
 	}
 	s := b.sessions[name]
+	if s == nil && req.known {
+		return nil, fmt.Errorf("there is no session %q (any more), and nothing was run: leave `session` out to begin a new one; the answer has its name", req.Session)
+	}
 	if s == nil {
 		if len(b.sessions) >= b.opts.MaxSessions && !b.forget() {
 			return nil, fmt.Errorf("there are %d sessions in use already, the most allowed: use one of them", len(b.sessions))

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,12 @@ const (
 	// drainTime is how long calls may go on after the client has closed its
 	// end: long enough for what was piped in to be answered.
 	drainTime = 2 * time.Second
+	// maxCalls bounds the calls that are being answered: those that wait for the
+	// same cell have no other bound.
+	maxCalls = 1024
+	// sessionKey is where a result's _meta has the name of the session, for
+	// programs.
+	sessionKey = "io.mcp-bridge/session"
 	// settleTime is how long a message that was just read may take to become
 	// a call.
 	settleTime = 100 * time.Millisecond
@@ -30,7 +37,7 @@ const (
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	err := b.server(ctx).Run(ctx, stdio{in: in, out: out, drain: func() { b.drain(ctx) }})
+	err := b.server(ctx, ownScope).Run(ctx, stdio{in: in, out: out, drain: func() { b.drain(ctx) }})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -75,8 +82,17 @@ func (b *Bridge) drain(ctx context.Context) {
 	}
 }
 
+// A scope says which sessions the calls of a client mean.
+type scope struct {
+	client string // see Request.client
+	issued bool   // names are given by us, with the answer to a call that has none
+}
+
+// ownScope is that of the only client there is.
+func ownScope(*mcp.CallToolRequest) scope { return scope{} }
+
 // server returns an MCP server with the one tool. Calls end when ctx does.
-func (b *Bridge) server(ctx context.Context) *mcp.Server {
+func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) scope) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcp-bridge", Version: b.opts.Version}, &mcp.ServerOptions{
 		Logger:       slog.New(untilDone{b.log.Handler(), ctx.Err}),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -91,17 +107,38 @@ func (b *Bridge) server(ctx context.Context) *mcp.Server {
 		callCtx, cancel := context.WithCancel(callCtx)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
-		return b.call(callCtx, req), nil
+		return b.call(callCtx, req, scopeOf(req)), nil
 	})
 	return server
 }
 
 // call answers tools/call. What is wrong with the arguments is told to the
 // model, which can mend it, and not as a protocol error, which it never sees.
-func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	b.calls.Add(1)
+func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest, in scope) *mcp.CallToolResult {
 	defer b.calls.Add(-1)
-	r := b.answer(ctx, req)
+	if b.calls.Add(1) > maxCalls {
+		return toolResult(failure(fmt.Errorf("%d calls are being answered already, the most allowed: try later", maxCalls)))
+	}
+	request, err := b.request(ctx, req, in)
+	if err != nil {
+		return toolResult(failure(err))
+	}
+	issued := in.issued && request.Session == ""
+	if issued {
+		request.Session = newSessionName()
+	}
+	r := b.answer(ctx, request)
+	if issued && r.Err == nil {
+		r.Text += fmt.Sprintf("\n[session %q: pass it as `session` to go on with these variables]", request.Session)
+	}
+	result := toolResult(r)
+	if in.issued && r.Err == nil {
+		result.Meta = mcp.Meta{sessionKey: request.Session}
+	}
+	return result
+}
+
+func toolResult(r Result) *mcp.CallToolResult {
 	result := &mcp.CallToolResult{IsError: r.IsError}
 	if r.Text != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: r.Text})
@@ -112,21 +149,33 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 	return result
 }
 
-func (b *Bridge) answer(ctx context.Context, req *mcp.CallToolRequest) Result {
+// newSessionName returns a name that nobody guesses.
+func newSessionName() string { return strings.ToLower(rand.Text()) }
+
+// request reads what a call asks for.
+func (b *Bridge) request(ctx context.Context, req *mcp.CallToolRequest, in scope) (Request, error) {
 	request, err := parseArguments(req.Params.Arguments)
 	if err != nil {
-		return failure(err)
+		return request, err
 	}
 	if request.Context, err = contextOf(req.Params.Meta); err != nil {
-		return failure(err)
+		return request, err
 	}
+	if in.issued && request.Session == "" && waits(request.Code) {
+		return request, errors.New("a call that waits for a cell, or stops it, needs the `session` in which that runs")
+	}
+	request.client, request.known = in.client, in.issued && request.Session != ""
 	if p := progressOf(ctx, req); p != nil {
 		request.Progress, request.Working = p.pull, p.line
 	}
+	return request, nil
+}
+
+func (b *Bridge) answer(ctx context.Context, request Request) Result {
 	r := b.Run(ctx, request)
 	engineErr, ok := errors.AsType[*runtime.Error](r.Err)
 	if ok && b.refusal.isNew(r.Err.Error()) { // the model is told less than the operator needs
-		b.log.Warn("cell not run", "session_id", request.Session, "error", r.Err, "hint", engineErr.Hint)
+		b.log.Warn("cell not run", "session_id", request.logged(), "error", r.Err, "hint", engineErr.Hint)
 	}
 	if r.Err == nil {
 		b.refusal.isNew("")

@@ -87,13 +87,10 @@ func newSession(b *Bridge, name string) *session {
 func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	patience := s.bridge.opts.Yield
 	until := time.Now().Add(patience)
-	switch strings.TrimSpace(req.Code) {
-	case interruptCode:
+	switch {
+	case isInterrupt(req.Code):
 		return s.interrupt(ctx, until), nil
-	case "":
-		if req.Code != "" {
-			break // a cell of blanks
-		}
+	case req.Code == "":
 		e := s.join()
 		if e == nil {
 			return Result{}, errors.New("`code` is empty and nothing is running in this session: send code to run")
@@ -115,6 +112,11 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	defer s.follow(e, req.Working)()
 	return s.await(ctx, e, k, until), nil
 }
+
+func isInterrupt(code string) bool { return strings.TrimSpace(code) == interruptCode }
+
+// waits reports whether code is no cell, but about the one that runs.
+func waits(code string) bool { return code == "" || isInterrupt(code) }
 
 // interrupt stops the running cell, waits for its end and shows it.
 func (s *session) interrupt(ctx context.Context, until time.Time) Result {

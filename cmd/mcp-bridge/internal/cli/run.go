@@ -10,10 +10,12 @@ import (
 func (r *root) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Serve MCP on stdin and stdout",
+		Short: "Serve MCP on stdin and stdout, or over HTTP",
 		Long: "Serve MCP on stdin and stdout until the client closes stdin. This is what goes into a client's\n" +
-			`configuration: {"command": "mcp-bridge", "args": ["run"]}`,
-		Args: cobra.NoArgs,
+			`configuration: {"command": "mcp-bridge", "args": ["run"]}` + "\n\n" +
+			"With --http it serves Streamable HTTP to many clients, until it is stopped. Each has sandboxes of its own.",
+		Example: "  mcp-bridge run\n  mcp-bridge run --http 127.0.0.1:8080",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := r.settings.validateRun(); err != nil {
 				return err
@@ -25,6 +27,9 @@ func (r *root) runCommand() *cobra.Command {
 				return err
 			}
 			defer a.close(r.logger())
+			if r.settings.http.address != "" {
+				return r.serveHTTP(cmd.Context(), a)
+			}
 			if isTerminal(r.io.In) {
 				fmt.Fprintln(r.io.Err, "mcp-bridge: run speaks MCP on stdin, for a client to start it; to run Python from a shell: mcp-bridge exec")
 			}

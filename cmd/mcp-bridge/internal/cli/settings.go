@@ -47,6 +47,7 @@ type settings struct {
 	warm         int
 	maxSandboxes int
 	idleTimeout  secondsOrNever
+	http         httpSettings
 
 	sources map[string]string // where a setting was given, by its flag's name; see nameOf
 }
@@ -110,6 +111,7 @@ func (s *settings) addRun(flags *pflag.FlagSet) {
 	check(flags, "warm", func() error { return atLeast(s.warm >= 0, "is less than 0") })
 	check(flags, "max-sandboxes", func() error { return atLeast(s.maxSandboxes >= 1, "is less than 1") })
 	flags.Var(&s.idleTimeout, "runtime-idle-timeout", "seconds without a cell after which a sandbox is stopped; 0 is never")
+	s.http.add(flags)
 }
 
 // validate checks what no single flag can know.
@@ -127,7 +129,7 @@ func (s *settings) validateRun() error {
 		return s.wrong([]string{"warm", "max-sandboxes"}, "%s %d is more than %s %d",
 			s.nameOf("warm"), s.warm, s.nameOf("max-sandboxes"), s.maxSandboxes)
 	}
-	return nil
+	return s.validateHTTP()
 }
 
 func (s *settings) limits() runtime.Limits {
