@@ -76,6 +76,7 @@ type Bridge struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[string]*session
+	leaving  sync.WaitGroup // sessions that are closed, and no longer there; added to with mu held
 }
 
 // New returns a Bridge. Nothing is started before the first cell, but for what
@@ -290,6 +291,7 @@ func (b *Bridge) Close() {
 	b.sessions = map[string]*session{}
 	b.mu.Unlock()
 	var wg sync.WaitGroup
+	wg.Go(b.leaving.Wait)
 	wg.Go(b.pool.close)
 	wg.Go(b.image.close)
 	for _, s := range sessions {

@@ -169,16 +169,14 @@ func (b *Bridge) expireSessions(ctx context.Context, after time.Duration) {
 }
 
 // closeSessions forgets the sessions that which, called with b.mu held, picks,
-// and closes them.
+// and closes them, for which Close waits.
 func (b *Bridge) closeSessions(which func(key string, s *session) bool) {
-	var wg sync.WaitGroup
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	for key, s := range b.sessions {
 		if which(key, s) {
 			delete(b.sessions, key)
-			wg.Go(s.close)
+			b.leaving.Go(s.close)
 		}
 	}
-	b.mu.Unlock()
-	wg.Wait()
 }
