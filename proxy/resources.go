@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -56,9 +57,10 @@ func (p *Proxy) serverOf(ctx context.Context, server, uri string) (*upstream, er
 type offer int
 
 const (
-	noOffer  offer = iota
-	template       // one of its templates fits
-	listed         // it lists the resource
+	unknown offer = iota // it could not be asked
+	noOffer
+	template // one of its templates fits
+	listed   // it lists the resource
 )
 
 // owner finds the server that has a resource: those that run are asked first, and the
@@ -81,8 +83,10 @@ func (p *Proxy) owner(ctx context.Context, uri string) (*upstream, error) {
 		}
 	}
 	wait = context.WithValue(wait, shareKey{}, (*share)(nil)) // which is for one result at a time
+	var silent []*upstream
 	for _, group := range [][]*upstream{running, others} {
-		found := p.offering(wait, group, uri)
+		found, unasked := p.offering(wait, group, uri)
+		silent = append(silent, unasked...)
 		if len(found) == 1 {
 			return found[0], nil
 		}
@@ -93,11 +97,15 @@ func (p *Proxy) owner(ctx context.Context, uri string) (*upstream, error) {
 	if ctx.Err() != nil {
 		return nil, doneError(ctx, "looking for resource "+quoteName(uri))
 	}
-	return nil, errorf(NotFound, "see tools.resources(), or say whose it is: tools.read(uri, server=…)", "no server lists a resource %s", quoteName(uri))
+	missing := ""
+	if len(silent) > 0 {
+		missing = "; not asked, for they did not start in time, or failed: " + quoteServers(silent)
+	}
+	return nil, errorf(NotFound, "see tools.resources(), or say whose it is: tools.read(uri, server=…)", "no server lists a resource %s%s", quoteName(uri), missing)
 }
 
-// offering returns the servers that fit uri best.
-func (p *Proxy) offering(ctx context.Context, servers []*upstream, uri string) []*upstream {
+// offering returns the servers that fit uri best, and those that could not be asked.
+func (p *Proxy) offering(ctx context.Context, servers []*upstream, uri string) (found, unasked []*upstream) {
 	flights := make([]*flight[offer], len(servers))
 	for i, u := range servers {
 		f := newFlight[offer]()
@@ -106,13 +114,15 @@ func (p *Proxy) offering(ctx context.Context, servers []*upstream, uri string) [
 			f.land(u.offerOf(ctx, closing, uri), nil)
 		})
 		if !started {
-			f.land(noOffer, nil)
+			f.land(unknown, nil)
 		}
 	}
 	best := template
-	var found []*upstream
 	for i, f := range flights {
-		fits, _ := f.wait(ctx, "") // noOffer if it takes too long
+		fits, _ := f.wait(ctx, "") // unknown if it takes too long
+		if fits == unknown {
+			unasked = append(unasked, servers[i])
+		}
 		if fits > best {
 			best, found = fits, nil
 		}
@@ -120,10 +130,10 @@ func (p *Proxy) offering(ctx context.Context, servers []*upstream, uri string) [
 			found = append(found, servers[i])
 		}
 	}
-	return found
+	return found, unasked
 }
 
-// offerOf asks a server, when it is its turn. A failure is no offer.
+// offerOf asks a server, when it is its turn.
 func (u *upstream) offerOf(ctx, closing context.Context, uri string) offer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -132,22 +142,29 @@ func (u *upstream) offerOf(ctx, closing context.Context, uri string) offer {
 	case u.proxy.listers <- struct{}{}:
 		defer func() { <-u.proxy.listers }()
 	case <-ctx.Done():
-		return noOffer
+		return unknown
 	}
 	state, _ := u.state()
 	s, err := u.session(ctx)
 	if err != nil {
-		return noOffer
+		return unknown
 	}
 	if state != "ready" {
 		defer u.proxy.park(s)
 	}
-	if all, err := u.listAll(ctx, s, resources(), true); err == nil && slices.Contains(all.ids, uri) {
+	if u.offers(s, "resources", offersResources) != nil {
+		return noOffer
+	}
+	all, err := u.listAll(ctx, s, resources(), true)
+	if err == nil && slices.Contains(all.ids, uri) {
 		return listed
 	}
-	all, err := u.listAll(ctx, s, templates(), true)
-	if err == nil && slices.ContainsFunc(all.ids, func(t string) bool { return fits(t, uri) }) {
+	forms, none := u.listAll(ctx, s, templates(), true) // which servers need not have
+	if none == nil && slices.ContainsFunc(forms.ids, func(t string) bool { return fits(t, uri) }) {
 		return template
+	}
+	if err != nil {
+		return unknown
 	}
 	return noOffer
 }
@@ -172,11 +189,17 @@ func fits(template, uri string) bool {
 }
 
 func quoteServers(servers []*upstream) string {
+	const shown = 10
+	more := ""
+	if len(servers) > shown {
+		more = fmt.Sprintf(" and %d more", len(servers)-shown)
+		servers = servers[:shown]
+	}
 	names := make([]string, len(servers))
 	for i, u := range servers {
 		names[i] = quoteName(u.server.Name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", ") + more
 }
 
 func (c *callbacks) resourcesRead(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {

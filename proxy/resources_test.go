@@ -74,6 +74,16 @@ func TestResourcesAndPrompts(t *testing.T) {
 	}
 }
 
+// A server that cannot be asked is named.
+func TestOwnerNamesWhoWasNotAsked(t *testing.T) {
+	p := newProxy(t, upstreamtest.Good, upstreamtest.Legacy, upstreamtest.Failing)
+	_, err := p.ReadResource(t.Context(), "", "else://1")
+	e := wantError(t, err, proxy.NotFound, `no server lists a resource "else://1"; not asked`, `"failing"`)
+	if strings.Contains(e.Message, "legacy") {
+		t.Errorf("the error is %q; that server has no resources", e.Message)
+	}
+}
+
 // A server that is started only to be asked whether it has a resource is not
 // used by that: one that is looked at first answers, and no other is started.
 func TestOwnerPrefersServersThatRun(t *testing.T) {

@@ -163,18 +163,16 @@ class Prompt(Askable):
         self._about = thing
         self.server = server
         self.name = thing["name"]
-        self.description = thing.get("description") or thing.get("title") or ""
-        params = [a for a in thing.get("arguments") or () if isinstance(a, dict) and isinstance(a.get("name"), str)]
-        params = [{**a, "ident": a["name"], "required": bool(a.get("required")), "type": "str"} for a in params]
-        params.sort(key=lambda p: not p["required"])
-        shown = ", ".join(p["name"] + ": str" + ("" if p["required"] else " = None") for p in params)
+        self.description = next((text for key in ("description", "title") if isinstance(text := thing.get(key), str)), "")
+        params = _parameters(thing.get("arguments"))
+        shown = ", ".join(p["ident"] + ": str" + ("" if p["required"] else " = None") for p in params)
         self._doc = {"params": params, "signature": f"{server}.{self.name}({shown})"}
         self.__name__ = self.name
 
     @property
     def arguments(self):
         """Its parameters, as the server describes them."""
-        return self._about.get("arguments") or []
+        return self._about.get("arguments")
 
     def _request(self, /, *args, **kwargs):
         from .binding import bind
@@ -186,8 +184,31 @@ class Prompt(Askable):
 
     def _help(self):
         lines = [self._doc["signature"], "", self.description.strip(), ""]
-        lines += [f"  {p['name']}  {p.get('description') or ''}".rstrip() for p in self._doc["params"]]
+        lines += [f"  {p['ident']}  {p['description']}".rstrip() for p in self._doc["params"]]
         return "\n".join(lines).rstrip()
+
+
+def _parameters(arguments):
+    """The parameters of a prompt, of what a server says they are: required ones first."""
+    params = []
+    for argument in arguments if isinstance(arguments, list) else ():
+        name = argument.get("name") if isinstance(argument, dict) else None
+        if isinstance(name, str) and name:
+            about = argument.get("description")
+            params.append(
+                {"name": name, "ident": _ident(name), "type": "str", "required": argument.get("required") is True, "description": about if isinstance(about, str) else ""}
+            )
+    return sorted(params, key=lambda p: not p["required"])
+
+
+def _ident(name):
+    """What Python code can call a parameter of that name."""
+    import keyword
+
+    ident = "".join(c if c == "_" or c.isalnum() else "_" for c in name)
+    if not ident.isidentifier():
+        ident = "_" + ident
+    return ident + "_" if keyword.iskeyword(ident) else ident
 
 
 class Messages(list):
@@ -195,7 +216,7 @@ class Messages(list):
 
     def __init__(self, reply, server, name):
         super().__init__(values.messages(reply, server, name))
-        self.description = reply.get("description") or ""
+        self.description = reply.get("description") if isinstance(reply.get("description"), str) else ""
 
     @property
     def text(self):

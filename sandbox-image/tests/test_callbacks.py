@@ -244,7 +244,14 @@ class Callbacks(KernelTest):
         self.assert_alive()
 
     def test_call_interrupted_sends_cancel_and_the_next_works(self):
-        for call in ("tools.demo.gate()", "await tools.demo.gate.aio()", "tools.map(tools.demo.gate, [()] * 2)"):
+        for call in (
+            "tools.demo.gate()",
+            "await tools.demo.gate.aio()",
+            "tools.map(tools.demo.gate, [()] * 2)",
+            "await tools.amap(tools.demo.gate, [()] * 2)",
+            "[r async for r in tools.amap(tools.demo.gate, [()] * 2)]",
+            "import asyncio\nawait asyncio.gather(tools.demo.gate.aio(), tools.demo.gate.aio())",
+        ):
             with self.subTest(call):
                 self.kernel.calls.clear()
                 result = self.kernel.run(call, timeout=0.2, grace=10)

@@ -132,6 +132,29 @@ class Others(KernelTest):
         self.assertEqual(self.error("tools.prompts('notes')[0]()")["message"].split(".")[0], "prompt greet misses 'who'")
         self.assertIn("  who  Whom.", self.printed("help(tools.prompts('notes')[0])"))
 
+    def test_prompts_that_are_odd(self):
+        odd = [
+            {"name": "p", "arguments": 5, "description": ["x"], "title": 7},
+            {"name": "q", "arguments": [{"name": "a-b", "required": True}, {"name": "class"}, {"name": 5}, {"name": ""}, {"name": "1", "description": {}}]},
+        ]
+        self.kernel = self.new_kernel(lambda m, p: {"items": odd} if m == "prompts/list" else self.answer(m, p))
+        self.assertEqual(self.value("p, q = tools.prompts('notes')\np, q"), "(notes.p(), notes.q(a_b: str, class_: str = None, _1: str = None))")
+        self.run_ok("p(), q('x', class_='y', _1='z')")
+        self.assertEqual(self.kernel.calls[-1][1]["arguments"], {"a-b": "x", "class": "y", "1": "z"})
+        self.printed("help(p); help(q)")
+
+    def test_answers_that_are_odd(self):
+        for reply in ({"messages": 5}, {"messages": [5]}, {"messages": [{"content": 5}]}, {"messages": [{"role": 5, "content": {}}]}, []):
+            with self.subTest(str(reply)):
+                self.kernel.answer = lambda m, p: reply if m == "prompts/get" else self.answer(m, p)
+                error = self.error("tools.prompt('notes.greet')")
+                self.assertEqual(error["type"], "ToolError")
+                self.assertIn("prompt 'greet' of server 'notes' is malformed", error["message"])
+        for reply in ({"contents": 5}, {"contents": [5]}, {"contents": [{"blob": "x"}]}, {"contents": [{"text": 5}]}, []):
+            with self.subTest(str(reply)):
+                self.kernel.answer = lambda m, p: reply if m == "resources/read" else self.answer(m, p)
+                self.assertIn("resource 'a:b' is malformed", self.error("tools.read('a:b')")["message"])
+
     def test_a_tool_of_that_name_goes_first(self):
         self.tools = [{"name": n, "ident": n, "signature": f"notes.{n}()", "params": []} for n in ("resources", "read", "doc")]
         code = "[getattr(tools.notes, n).name for n in ('resources', 'read', 'doc')], callable(tools.notes.prompts)"
