@@ -70,6 +70,7 @@ type Bridge struct {
 	places  *places
 	pool    *pool
 	image   *download
+	images  *imager
 	keeper  keeper
 	files   keptFiles
 
@@ -98,7 +99,8 @@ func New(opts Options) *Bridge {
 	b := &Bridge{
 		opts: opts, log: opts.Logger, sessions: map[string]*session{}, places: newPlaces(opts.MaxSandboxes),
 		image: newDownload(opts.Engine, opts.Image, opts.PullTimeout), keeper: keeper{dir: opts.StateDir},
-		files: keptFiles{quota: opts.WorkspaceQuota},
+		files:  keptFiles{quota: opts.WorkspaceQuota},
+		images: newImager(),
 	}
 	b.pool = newPool(opts.Warm, b.places, b.startKernel, b.log)
 	return b

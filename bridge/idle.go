@@ -65,7 +65,7 @@ func (s *session) shrink() {
 	}
 	limit := s.bridge.opts.OutputLimit
 	var r Result
-	r.Text = join(append([]string{e.takeOutput(limit)}, r.addOutcome(e, s.bridge)...))
+	r.Text = join(append([]string{e.takeOutput(limit)}, s.addOutcome(&r, e)...))
 	size := 0
 	for _, image := range r.Images {
 		size += len(image.Data)

@@ -78,6 +78,7 @@ type report struct {
 	Status string        `json:"status"` // "ok", "error" or "exit"
 	Value  *valueReport  `json:"value"`
 	Images []imageReport `json:"images"`
+	Notes  []string      `json:"notes"` // on images that are not shown
 	Error  *errorReport  `json:"error"`
 	Exit   int           `json:"exit"`
 	Note   string        `json:"note"` // what became of the cell's files, if the model should know
@@ -91,6 +92,7 @@ type valueReport struct {
 type imageReport struct {
 	MIME string `json:"mime"`
 	Data []byte `json:"data"`
+	Note string `json:"note"` // what was done to it in the sandbox
 }
 
 type errorReport struct {

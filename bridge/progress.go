@@ -132,6 +132,11 @@ func lastLine(text string) string {
 	return ""
 }
 
+// note returns text of a sandbox for a note: one line, bounded.
+func note(text string) string {
+	return lastLine(strings.ReplaceAll(text, "\n", " "))
+}
+
 // oneLine cuts the end off a long line.
 func oneLine(line string) string {
 	end := runeOffset(line, lineLimit)

@@ -2,17 +2,13 @@ package bridge
 
 import (
 	"fmt"
-	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-const (
-	maxImages     = 8
-	maxImageBytes = 8 << 20
-)
+// maxNotes is how many notes of a report are shown.
+const maxNotes = 8
 
 // result shapes what a call shows of a cell that has ended.
 func (s *session) result(e *execution) Result {
@@ -37,38 +33,42 @@ func (s *session) show(e *execution, r *Result) []string {
 		r.IsError, r.Images = kept.IsError, append(r.Images, kept.Images...)
 		return []string{kept.Text}
 	}
-	return append([]string{output}, r.addOutcome(e, s.bridge)...)
+	return append([]string{output}, s.addOutcome(r, e)...)
 }
 
-// addOutcome adds how the cell ended.
-func (r *Result) addOutcome(e *execution, b *Bridge) []string {
+// addOutcome adds to r how the cell ended.
+func (s *session) addOutcome(r *Result, e *execution) []string {
 	var parts []string
 	o := e.outcome
 	switch {
 	case o.err != nil:
 		r.IsError = true
-		parts = append(parts, fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, b.goneText()))
+		parts = append(parts, fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, s.bridge.goneText()))
 	case o.Lost != "":
 		r.IsError = true
 		parts = append(parts, fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
 			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing")))
 	default:
-		parts = append(parts, r.addReport(o.Cell, e.cell, b.opts.OutputLimit)...)
+		parts = append(parts, s.addReport(r, o.Cell, e.cell)...)
 	}
 	if o.Interrupted != "" {
-		parts = append(parts, e.interruptText(b.opts.MaxTimeout))
+		parts = append(parts, e.interruptText(s.bridge.opts.MaxTimeout))
 		r.IsError = true
 	}
 	return parts
 }
 
-// addReport adds what the REPL says of the cell.
-func (r *Result) addReport(c *report, cell, limit int) []string {
+// addReport adds to r what the REPL says of the cell.
+func (s *session) addReport(r *Result, c *report, cell int) []string {
 	var parts []string
+	limit := s.bridge.opts.OutputLimit
 	if c.Value != nil {
 		parts = append(parts, valueText(c.Value, fmt.Sprintf("_ and out[%d].value", cell), limit))
 	}
-	parts = append(parts, r.addImages(c.Images)...)
+	parts = append(parts, s.bridge.images.take(r, c.Images)...)
+	for _, text := range c.Notes[:min(len(c.Notes), maxNotes)] {
+		parts = append(parts, "["+note(text)+"]")
+	}
 	switch {
 	case c.Status == "exit" && c.Exit != 0:
 		r.IsError = true
@@ -82,27 +82,6 @@ func (r *Result) addReport(c *report, cell, limit int) []string {
 	}
 	if c.Note != "" {
 		parts = append(parts, "Note: "+shorten(c.Note, maxReason, "nothing"))
-	}
-	return parts
-}
-
-// addImages takes the images that are what they say, and tells of the others. A
-// client passes them on to its model, which may refuse the whole conversation
-// for a wrong one.
-func (r *Result) addImages(images []imageReport) []string {
-	var parts []string
-	for i, image := range images {
-		if i == maxImages {
-			return append(parts, fmt.Sprintf("[%d more images not shown: at most %d a cell]", len(images)-i, maxImages))
-		}
-		switch kind := http.DetectContentType(image.Data); {
-		case len(image.Data) > maxImageBytes:
-			parts = append(parts, fmt.Sprintf("[an image of %s bytes not shown: at most %d MiB]", grouped(len(image.Data)), maxImageBytes>>20))
-		case !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
-			parts = append(parts, "[an image not shown: it is none of PNG, JPEG, GIF and WebP]")
-		default:
-			r.Images = append(r.Images, Image{MIMEType: kind, Data: image.Data})
-		}
 	}
 	return parts
 }

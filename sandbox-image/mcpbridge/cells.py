@@ -5,7 +5,7 @@ import linecache
 import signal
 import sys
 
-from . import preview, tracebacks, values
+from . import tracebacks
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # What else a request to run a cell may bring: name → function(namespace, value),
@@ -20,6 +20,7 @@ class Runner:
 
     def __init__(self, namespace, outputs, guard):
         self._namespace = namespace
+        self._display = namespace["display"]
         self._outputs = outputs
         self._guard = guard
         self._loop = None
@@ -39,10 +40,18 @@ class Runner:
         self.cell = cell
         report = {"cell": cell, "status": "ok"}
         signal.signal(signal.SIGINT, self._guard.on_sigint)  # a cell may have replaced it
+        self._display.begin(value_limit)
         try:
             self._guard.arm()
-            value = self._execute(cell, code)
-            self._show(value, cell, value_limit, report)
+            try:
+                value = self._execute(cell, code)
+            except KeyboardInterrupt:
+                raise  # there is no time for figures
+            except BaseException:
+                self._display.end()
+                raise
+            self._display.end()
+            self._show(value, cell, report)
         except SystemExit as exit_:
             report.update(status="exit", exit=exit_status(exit_.code))
         except BaseException as error:
@@ -52,6 +61,7 @@ class Runner:
                 forget_orphans()
         finally:
             self._guard.disarm()
+        self._display.report(report)
         return report
 
     def _execute(self, cell, code):
@@ -87,17 +97,12 @@ class Runner:
                 self._loop.run_until_complete(asyncio.wait([task], timeout=1))
             raise
 
-    def _show(self, value, cell, limit, report):
+    def _show(self, value, cell, report):
         """Put the last expression's value where `_` and the host find it."""
-        if value is None:
-            return
-        self._namespace["_"] = value
-        self._outputs.keep(cell, value)
-        images = values.images_of(value)
-        if images:
-            report["images"] = images
-        if not images or isinstance(value, (list, tuple)):
-            report["value"] = preview.preview(value, limit)
+        if value is not None:
+            self._namespace["_"] = value
+            self._outputs.keep(cell, value)
+            self._display.value(value, report)
 
 
 def split(module):

@@ -14,7 +14,8 @@ import sys
 import types
 
 from . import (
-    callback, cells, context, errors, files, helptext, interrupts, modules, outputs, provided, streams, toolbox, tracebacks, values, wire,
+    callback, cells, context, display, errors, figures, files, helptext, interrupts, modules, outputs, provided, streams, toolbox,
+    tracebacks, values, wire,
 )  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
@@ -50,6 +51,7 @@ def main(channel, callback_socket, settings):
             prepared = True
             tracebacks.prepare()
             kept.keeper()
+            display.prepare()
         data = channel.recv(1 << 16)
         if not data:
             os._exit(0)
@@ -115,8 +117,10 @@ def make_namespace(client, out):
         out=out,
         help=helptext.Help(),
         context=values.Record(),
+        display=display.Display(),
         **{error.__name__: error for error in errors.ALL},
     )
+    figures.install(namespace["display"])
     provided.install(client, namespace)
     modules.install()
     return namespace

@@ -441,8 +441,9 @@ def is_base64(value):
 REPORT = {
     "cell": is_number,
     "status": is_text,
-    "value": {"text": is_text, "shape": is_text},
-    "images": [{"mime": is_text, "data": is_base64}],
+    "value": {"text": is_text, "shape": is_text, "json": is_text},
+    "images": [{"mime": is_text, "data": is_base64, "note": is_text}],
+    "notes": [is_text],
     "error": {"type": is_text, "message": is_text, "traceback": is_text},
     "exit": is_number,
     "note": is_text,

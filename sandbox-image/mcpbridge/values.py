@@ -5,10 +5,6 @@ import json
 
 from .errors import ToolError
 
-IMAGE_LIMIT = 1 << 20  # bytes of one image shown to the model
-IMAGES_LIMIT = 8 << 20  # bytes of all images of one cell: with it a report fits its frame
-IMAGE_ITEMS = 16  # how far into a list images are looked for
-
 
 class Record(dict):
     """A JSON object: a dict whose keys can be read as attributes too. What dict itself
@@ -189,41 +185,3 @@ def _decoded(data):
         return base64.b64decode("".join(data.split()), validate=True)  # some servers break lines
     except ValueError:
         raise _Malformed("data is not base64") from None
-
-
-def images_of(value):
-    """The images that value is, or has as its items, as [{mime, data: base64}]."""
-    items = value if isinstance(value, (list, tuple)) else [value]
-    images, size = [], 0
-    for item in items[:IMAGE_ITEMS]:
-        image = _as_image(item)
-        if image is None:
-            continue
-        size += len(image["data"])
-        if size > IMAGES_LIMIT:
-            break
-        images.append(image)
-    return images
-
-
-def _as_image(value):
-    if isinstance(value, Image):
-        data, mime = value.data, value.mime_type
-    elif data := _call(value, "_repr_png_"):
-        mime = "image/png"
-    elif data := _call(value, "_repr_jpeg_"):
-        mime = "image/jpeg"
-    if not isinstance(data, bytes) or not 0 < len(data) <= IMAGE_LIMIT:
-        return None
-    return {"mime": mime, "data": base64.b64encode(data).decode()}
-
-
-def _call(value, method):
-    """value.method() if its class has it, else None; never an exception."""
-    function = getattr(type(value), method, None)
-    if function is None:
-        return None
-    try:
-        return function(value)
-    except Exception:
-        return None

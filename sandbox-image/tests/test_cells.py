@@ -298,30 +298,5 @@ class Exit(KernelTest):
         self.assertEqual(self.value("kept"), "2")
 
 
-class Images(KernelTest):
-    def images(self, code):
-        return self.run_ok("class P:\n  def __init__(self, data): self.data = data\n"
-                           "  def _repr_png_(self): return self.data\n" + code)["cell"]  # fmt: skip
-
-    def test_shown(self):
-        cell = self.images("P(b'png')")
-        self.assertEqual(cell["images"], [{"mime": "image/png", "data": "cG5n"}])
-        self.assertNotIn("value", cell)
-        cell = self.images("[P(b'a'), 1, P(b'b')]")
-        self.assertEqual([image["data"] for image in cell["images"]], ["YQ==", "Yg=="])
-        self.assertIn("value", cell)
-
-    def test_not_shown(self):
-        for value in ("P(b'')", "P('text')", "P(None)", "P(b'x' * (2 << 20))", "P", "P(5)"):
-            with self.subTest(value):
-                self.assertNotIn("images", self.images(value))
-        code = "class Q:\n  def _repr_png_(self): raise OSError\nQ()"
-        self.assertNotIn("images", self.images(code))
-
-    def test_many_fit_into_a_frame(self):
-        cell = self.images("[P(b'x' * (1 << 20))] * 16")
-        self.assertEqual(len(cell["images"]), 5)
-
-
 if __name__ == "__main__":
     unittest.main()

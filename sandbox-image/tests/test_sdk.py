@@ -144,7 +144,7 @@ class Tools(KernelTest):
         self.assertIn("help(tools)", self.value("help"))
 
     def test_dir_and_iteration(self):
-        self.assertEqual(self.value("dir(tools)"), "['acall', 'amap', 'call', 'demo', 'map', 'odd_name', 'prompt', 'prompts', 'read', 'resources', 'search', 'servers']")
+        self.assertEqual(self.printed("print(dir(tools))").strip(), "['acall', 'amap', 'call', 'demo', 'map', 'odd_name', 'prompt', 'prompts', 'read', 'resources', 'search', 'servers']")
         self.assertEqual(self.value("dir(tools.demo)"), "['any', 'get_sum', 'self_test']")
         self.assertEqual(self.value("[t.name for t in tools.demo]"), "['get-sum', 'self-test', 'any']")
         self.assertEqual(self.value("len(tools.demo)"), "3")
