@@ -72,6 +72,7 @@ type Bridge struct {
 	image   *download
 	images  *imager
 	keeper  keeper
+	skills  skillDocs
 	files   keptFiles
 
 	mu       sync.Mutex

@@ -34,8 +34,9 @@ func PrepareStateDir(dir string) error {
 type keeper struct {
 	dir string // "" keeps nothing
 
-	mu    sync.Mutex
-	store *store.Store // nil until it was opened
+	mu     sync.Mutex
+	store  *store.Store // nil until it was opened
+	warned bool
 }
 
 // open returns the store. The error is for the model; the cause is in the log.
@@ -55,7 +56,10 @@ func (b *Bridge) openStore() (*store.Store, error) {
 	}
 	s, err := store.Open(k.dir)
 	if err != nil {
-		b.log.Warn("state directory cannot be used", "error", err)
+		if !k.warned {
+			b.log.Warn("state directory cannot be used", "error", err)
+		}
+		k.warned = true
 		unavailable.Message = "nothing is kept across sessions here: the bridge cannot use its state directory"
 		unavailable.Hint = "to mend it on the host, see the bridge's log, or give another one: mcp-bridge run --state-dir"
 		return nil, unavailable

@@ -163,8 +163,19 @@ func (p *Proxy) park(s *session) {
 
 // An indexCache is the search index over what is known, made when it is needed.
 type indexCache struct {
-	mu    sync.Mutex
-	index *discovery.Index // nil if it has to be made
+	mu      sync.Mutex
+	index   *discovery.Index // nil if it has to be made
+	version string           // of what is included
+	source  func() (discovery.IndexedServer, string)
+}
+
+// Include has searches rank what source returns, too: what can be called, but is
+// no tool of the proxy's. The string changes when the rest does; while it is empty
+// there is nothing. source is called for every search.
+func (p *Proxy) Include(source func() (discovery.IndexedServer, string)) {
+	p.index.mu.Lock()
+	defer p.index.mu.Unlock()
+	p.index.source = source
 }
 
 func (c *indexCache) invalidate() {
@@ -176,7 +187,13 @@ func (c *indexCache) invalidate() {
 func (c *indexCache) get(p *Proxy) *discovery.Index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.index == nil {
+	var more discovery.IndexedServer
+	var version string
+	if c.source != nil {
+		more, version = c.source()
+	}
+	if c.index == nil || c.version != version {
+		c.version = version
 		var servers []discovery.IndexedServer
 		for _, u := range p.order {
 			if u.server.Disabled {
@@ -187,6 +204,9 @@ func (c *indexCache) get(p *Proxy) *discovery.Index {
 				entry.Tools, entry.Listed = set.docs, true
 			}
 			servers = append(servers, entry)
+		}
+		if version != "" {
+			servers = append(servers, more)
 		}
 		c.index = discovery.NewIndex(servers)
 	}

@@ -259,3 +259,43 @@ func TestSearchDoesNotKeepAllServers(t *testing.T) {
 		call(t, p, s.Name, "weird", "")
 	}
 }
+
+// What is included is ranked with the tools, as it is at the time.
+func TestSearchIncludes(t *testing.T) {
+	p := newProxyWith(t, proxy.Options{}, upstreamtest.Good)
+	version, names := "", []string(nil)
+	p.Include(func() (discovery.IndexedServer, string) {
+		server := discovery.Server{Name: "@kept", Ident: "kept"}
+		var tools []discovery.Tool
+		for _, name := range names {
+			tools = append(tools, discovery.Tool{Name: name})
+		}
+		return discovery.IndexedServer{Server: server, Tools: discovery.Document(server, tools), Listed: true}, version
+	})
+	for _, step := range []struct {
+		version string
+		names   []string
+		want    string
+	}{
+		{"", nil, ""},
+		{"1", []string{"harvest_apples"}, "harvest_apples"},
+		{"2", []string{"harvest_pears"}, "harvest_pears"},
+		{"", nil, ""},
+	} {
+		version, names = step.version, step.names
+		res, err := p.Search(t.Context(), "harvest", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if len(res.Hits) > 0 {
+			got = res.Hits[0].Tool
+		}
+		if got != step.want {
+			t.Errorf("with %q, found %q", step.names, got)
+		}
+	}
+	if res, err := p.Search(t.Context(), "echo", 3); err != nil || len(res.Hits) == 0 || res.Hits[0].Tool != "echo" {
+		t.Errorf("found %+v, %v", res, err)
+	}
+}

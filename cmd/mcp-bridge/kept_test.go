@@ -78,3 +78,64 @@ func TestStateDirThatFails(t *testing.T) {
 		t.Error("the log does not say which directory")
 	}
 }
+
+// TestSkills keeps functions, with what they use, across sessions and the
+// bridge's restart, and has them found.
+func TestSkills(t *testing.T) {
+	t.Parallel()
+	s := special(t)
+	s.state = t.TempDir()
+	c := connect(t, s)
+	contains(t, c.run(t, "skills"), "no skills yet")
+	c.run(t, "import json\nLIMIT = 3\ndef shorten(items):\n    return items[:LIMIT]\n"+
+		"def harvest_values(items):\n    \"\"\"Harvest values from an orchard.\"\"\"\n"+
+		"    return json.dumps(shorten([tools.special.same(value=i).value for i in items]))\n"+
+		"skills.save(harvest_values, tags=['demo'])")
+	if got := c.runIn(t, "second", "from skills import harvest_values\nharvest_values([4, 5, 6, 7])"); got != "'[4, 5, 6]'" {
+		t.Errorf("another session's call returns %s", got)
+	}
+	_ = c.Close()
+
+	again := connect(t, s)
+	again.wants(t, "skills.harvest_values([8])", "'[8]'")
+	contains(t, again.run(t, "skills"), "skills.harvest_values(items)   Harvest values from an orchard. [demo] (v1, ")
+	contains(t, again.run(t, "tools.search('harvst the orchard')"), "skills.harvest_values(items)   Harvest values from an orchard")
+	again.wants(t, "tools.search('harvest orchard')[0]([9])", "'[9]'")
+	contains(t, again.run(t, "skills.source('harvest_values')"), "LIMIT = 3", "def shorten(items):", "import json")
+	again.runIn(t, "third", "def harvest_values(items):\n    'Another way.'\n    return 'new'\nskills.save(harvest_values)")
+	again.wants(t, "skills.harvest_values([8])", "'new'")
+	contains(t, again.run(t, "skills.history('harvest_values')"), "v2  ", "session third, cell 1", "v1  ", "Harvest values from an orchard.")
+	again.run(t, "skills.restore('harvest_values', 1)")
+	again.wants(t, "skills.harvest_values([8])", "'[8]'")
+	again.run(t, "skills.delete('harvest_values')")
+	contains(t, again.fails(t, "skills.harvest_values"), "AttributeError: no skill 'harvest_values'")
+	lacks(t, again.run(t, "tools.search('harvest orchard')"), "harvest_values(")
+}
+
+// TestBrokenSkills keeps no session from starting, and no other skill from working.
+func TestBrokenSkills(t *testing.T) {
+	t.Parallel()
+	s := setup{state: t.TempDir()}
+	c := connect(t, s)
+	c.run(t, "skills.save('import not_there\\ndef missing(): pass', name='missing')\n"+
+		"skills.save('while True: pass', name='endless')\nskills.save('def fine(): return 1', name='fine')\n"+
+		"skills.save('def torn(): return 1', name='torn')")
+	_ = c.Close()
+	files, err := filepath.Glob(filepath.Join(s.state, "skills", "torn.*.entry"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the skill is in %q (%v)", files, err)
+	}
+	if err := os.Truncate(files[0], 150); err != nil {
+		t.Fatal(err)
+	}
+	again := connect(t, s)
+	again.wants(t, "skills.fine()", "1")
+	contains(t, again.run(t, "skills"), "skills.missing() ", "BROKEN: module 'not_there' is not installed here", "skills.torn(...)", "BROKEN: ", "damaged")
+	contains(t, again.fails(t, "skills.missing()"), "SkillError: skill 'missing' (version 1", "No module named 'not_there'")
+	again.run(t, "kept = 1")
+	r := again.call(t, arguments{"code": "skills.endless()", "timeout": 1})
+	if !r.isError {
+		t.Errorf("an endless skill returned %s", r.text)
+	}
+	again.wants(t, "kept, skills.fine()", "(1, 1)")
+}

@@ -34,6 +34,15 @@ class Hit(Askable):
         return self._found()._help() if self.tool else repr(self)
 
 
+def hit_of(toolbox, found):
+    """The hit for what the host has found: a tool, or a skill."""
+    if found["server"] == "@skills":
+        from .skills import SkillHit
+
+        return SkillHit(toolbox, found)
+    return Hit(toolbox, found)
+
+
 class ServerInfo(values.Record):
     """A configured server; prints as one line."""
 

@@ -6,6 +6,9 @@ Python finds by itself goes first.
 
 import sys
 
+# name → module of ours; its function fill(module) fills it. What is registered goes first.
+OURS = {"skills": "skills", "user_tools": "skills"}
+
 _makers = {}  # name → function(module) that fills it
 _packages = {}  # name → function(module) that fills any module below it
 
@@ -31,8 +34,7 @@ class Finder:
 
     def find_spec(self, name, path=None, target=None):
         """The spec of a registered module, or None."""
-        parent = name.rpartition(".")[0]
-        if name not in _makers and parent not in _packages:
+        if _maker(name) is None:
             return None
         spec = type(sys.__spec__)(name, self, origin="mcp-bridge", is_package=name in _packages)
         return spec
@@ -42,6 +44,19 @@ class Finder:
 
     def exec_module(self, module):
         """Fill it."""
-        name = module.__name__
-        fill = _makers.get(name) or _packages[name.rpartition(".")[0]]
-        fill(module)
+        _maker(module.__name__)(module)
+
+
+def _maker(name):
+    if name in _makers:
+        return _makers[name]
+    parent = name.rpartition(".")[0]
+    if parent in _packages:
+        return _packages[parent]
+    return _fill_by_ours if name in OURS else None
+
+
+def _fill_by_ours(module):
+    from importlib import import_module
+
+    import_module(f"{__package__}.{OURS[module.__name__]}").fill(module)

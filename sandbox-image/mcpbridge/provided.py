@@ -11,8 +11,8 @@ import re
 import sys
 
 # name → module of ours; its function provide(client, name) makes the thing.
-SHOWN = {"memory": "memory"}
-HIDDEN = {"StateError": "kept"}
+SHOWN = {"memory": "memory", "skills": "skills"}
+HIDDEN = {"StateError": "kept", "SkillError": "skills"}
 # The same for all names that begin so, up to the first underscore.
 PREFIXES = {}
 
@@ -48,8 +48,9 @@ class Provider:
         self._client = client
         self._namespace = namespace
         self._made = {}
+        self._ours = {**namespace}
         for name, module in SHOWN.items():
-            namespace[name] = Placeholder(lambda name=name, module=module: self._make(name, module))
+            namespace[name] = Placeholder(lambda name=name, module=module: self.make(name, module))
 
     def look_through(self, text):
         """Provide what a cell's text mentions, be it in a comment."""
@@ -61,14 +62,35 @@ class Provider:
                 except Exception:
                     pass  # whoever uses the name learns that there is none
 
+    def of_text(self, text):
+        """What a module with that text gets, which is no cell: as look_through, in a dict."""
+        found = {}
+        for name in set(_WORD.findall(text)):
+            if name in self._ours:
+                found[name] = self._ours[name]
+            elif name in SHOWN:
+                found[name] = self.make(name, SHOWN[name])
+        self.look_through(text)
+        return found
+
+    def is_ours(self, name, thing):
+        """Whether thing is what every cell finds under that name."""
+        known = self._ours if name in self._ours else self._made
+        return type(thing) is Placeholder or name in known and known[name] is thing
+
+    def knows(self, name):
+        """Whether every cell finds something under that name."""
+        return name in self._ours or name in SHOWN or name in HIDDEN or name.partition("_")[0] + "_" in PREFIXES
+
     def _provide(self, name, module):
         if name in SHOWN:
             if type(self._namespace.get(name)) is Placeholder:
-                self._namespace[name] = self._make(name, module)
+                self._namespace[name] = self.make(name, module)
         elif name not in builtins.__dict__:
-            builtins.__dict__[name] = self._make(name, module)
+            builtins.__dict__[name] = self.make(name, module)
 
-    def _make(self, name, module):
+    def make(self, name, module):
+        """The thing of that name, made by module."""
         if name not in self._made:
             full = f"{__package__}.{module}"
             if full not in sys.modules:
@@ -91,3 +113,23 @@ def install(client, namespace):
 def look_through(text):
     """Provide what a cell's text mentions."""
     _provider.look_through(text)
+
+
+def of_text(text):
+    """See Provider."""
+    return _provider.of_text(text)
+
+
+def is_ours(name, thing):
+    """See Provider."""
+    return _provider.is_ours(name, thing)
+
+
+def knows(name):
+    """See Provider."""
+    return _provider.knows(name)
+
+
+def made(name):
+    """The thing of a name that is SHOWN."""
+    return _provider.make(name, SHOWN[name])

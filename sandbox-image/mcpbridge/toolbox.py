@@ -1,7 +1,7 @@
 """`tools`: every tool of every configured MCP server, as Python."""
 
 from .asking import Request, method
-from .listings import Hit, Hits, Listing, ServerInfo
+from .listings import Hits, Listing, ServerInfo, hit_of
 from .names import Namespace, alias, first, missing, near, own
 from .server import Server
 from .tool import call
@@ -43,7 +43,7 @@ class Toolbox(Namespace):
         """Tools that fit query, best first, over every configured server."""
 
         def finish(reply):
-            return Hits([Hit(self, hit) for hit in reply["hits"]], reply.get("note", ""))
+            return Hits([hit_of(self, hit) for hit in reply["hits"]], reply.get("note", ""))
 
         return Request(self._client, "tools/search", {"query": str(query), "limit": int(limit)}, finish)
 

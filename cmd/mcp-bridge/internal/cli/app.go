@@ -134,6 +134,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		MaxSandboxes: r.settings.maxSandboxes,
 		IdleTimeout:  time.Duration(r.settings.idleTimeout),
 	})
+	tools.Include(a.bridge.Skills)
 	if opts.sweep {
 		a.sweep = startSweep(ctx, engine, log)
 	}
