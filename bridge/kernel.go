@@ -115,7 +115,7 @@ type kernelOptions struct {
 type kernelUser struct {
 	tools    Tools
 	handlers map[string]proxy.Handler // more methods of the callback channel
-	output   func(text string)        // what cells print, in order
+	output   func(string, int)        // what is printed, in order; by a thread of that cell if it is not 0
 	lost     func(reason string)      // the REPL is gone, which no outcome tells, and a new one is coming
 }
 
@@ -364,11 +364,14 @@ func (k *kernel) handle(m *wire.Message) error {
 	}
 	switch m.Method {
 	case "output":
-		var out struct{ Text string }
+		var out struct {
+			Text string
+			Cell int
+		}
 		if err := json.Unmarshal(m.Params, &out); err != nil {
 			return fmt.Errorf("%w: output", wire.ErrProtocol)
 		}
-		user.output(out.Text)
+		user.output(out.Text, out.Cell)
 		return nil
 	case "lost":
 		var lost struct{ Reason string }

@@ -17,6 +17,9 @@ type transcript struct {
 	head    []byte
 	tail    []byte
 	dropped int
+
+	late        []byte // what came after the cell's end
+	lateDropped int
 }
 
 func (t *transcript) write(text string) {
@@ -74,6 +77,7 @@ type transcripts struct {
 	cells  map[int]*transcript
 	oldest int
 	newest int
+	late   int // bytes of late output in them
 }
 
 // begin returns the transcript of a new cell, forgetting old ones over the bound.
@@ -89,6 +93,7 @@ func (t *transcripts) begin(cell int) *transcript {
 	for ; t.oldest < cell && (total > maxSessionOutput || len(t.cells) >= 1000); t.oldest++ {
 		if c := t.cells[t.oldest]; c != nil {
 			total -= c.size()
+			t.late -= len(c.late)
 			delete(t.cells, t.oldest)
 		}
 	}
@@ -100,13 +105,13 @@ func (t *transcripts) begin(cell int) *transcript {
 
 // drop forgets what the cells so far have printed.
 func (t *transcripts) drop() {
-	t.cells, t.oldest = nil, t.newest+1
+	t.cells, t.oldest, t.late = nil, t.newest+1, 0
 }
 
 // read returns what a cell printed, for out[cell].
 func (t *transcripts) read(cell int) (string, error) {
 	if c := t.cells[cell]; c != nil {
-		return c.String(), nil
+		return c.whole(), nil
 	}
 	if cell < 1 || cell > t.newest {
 		return "", fmt.Errorf("there is no cell %d; the latest is %d", cell, t.newest)

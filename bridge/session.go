@@ -13,9 +13,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// maxLateOutput bounds what is kept of output that came between two cells.
-const maxLateOutput = 64 << 10
-
 // maxReason bounds what a sandbox says of itself, in characters.
 const maxReason = 500
 
@@ -40,7 +37,7 @@ type session struct {
 	missed  *execution // ended while no call waited for it: told with the next result
 	outputs transcripts
 	upload  upload
-	late    []byte      // output that came while no cell ran
+	late    lateOutput
 	used    time.Time   // when the latest turn ended
 	idle    *time.Timer // stops the sandbox; nil before the first turn's end
 }
@@ -466,15 +463,21 @@ func (s *session) onLost(reason string) {
 	s.notice = endedText(shorten(reason, maxReason, "nothing"))
 }
 
-// onOutput takes what a sandbox printed.
-func (s *session) onOutput(text string) {
+// onOutput takes what a sandbox printed, by a thread of that cell if it is not
+// 0. A thread's cell is what the sandbox says, and no more than a name for it.
+func (s *session) onOutput(text string, cell int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running != nil {
+	ofThread := 0 < cell && cell <= s.cell
+	switch {
+	case s.running != nil && (!ofThread || cell == s.running.cell):
 		s.running.output.write(text)
 		return
+	case !ofThread:
+		cell = s.cell // the latest: it was after that
 	}
-	s.late = append(s.late, text[:min(len(text), maxLateOutput-len(s.late))]...)
+	s.late.add(cell, ofThread, text)
+	s.outputs.writeLate(cell, text)
 }
 
 // readOutput answers out[n].

@@ -186,7 +186,7 @@ func TestLateOutput(t *testing.T) {
 		runs(t, b, "then later output "+strings.Repeat("é", 100_000), "(no output)")
 		time.Sleep(2 * time.Second)
 		r := run(t, b, "value 1")
-		contains(t, r, "printed after an earlier cell had ended", "é", "[end]\n1")
+		contains(t, r, "[printed after cell 1 had ended:]\né", "the whole is in out[1]", "more bytes", "[end]\n1")
 		if len(r.Text) > 5000 || strings.ContainsRune(r.Text, '\uFFFD') {
 			t.Errorf("late output of %d bytes, or cut within a character", len(r.Text))
 		}

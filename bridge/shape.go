@@ -15,6 +15,7 @@ func (s *session) result(e *execution) Result {
 	r := Result{}
 	parts := s.takeNotices(e, &r)
 	parts = append(parts, s.show(e, &r)...)
+	parts = append(parts, s.takeLate(e.cell)...)
 	r.Text = join(parts)
 	if r.Text == "" && len(r.Images) == 0 {
 		r.Text = "(no output)"
@@ -175,10 +176,8 @@ func (s *session) takeNotices(e *execution, r *Result) []string {
 	if s.notice != "" {
 		notices = append(notices, s.notice)
 	}
-	if len(s.late) > 0 {
-		notices = append(notices, "[printed after an earlier cell had ended:]\n"+shorten(plain(strings.ToValidUTF8(string(s.late), "")), 2000, "nothing")+"\n[end]")
-	}
-	s.notice, s.late = "", nil
+	notices = append(notices, s.late.take(func(cell int) bool { return cell != e.cell })...)
+	s.notice = ""
 	return notices
 }
 

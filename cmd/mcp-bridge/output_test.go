@@ -200,6 +200,6 @@ threading.Thread(target=late).start()`)
 	eventually(t, patience, "the thread has printed", func() bool {
 		return c.runIn(t, "watch", "tools.special.stats().most") == "1"
 	})
-	c.wants(t, "print('mine')", "[printed after an earlier cell had ended:]\nlate\n\n[end]\nmine")
+	c.wants(t, "print('mine')", "[printed by a thread of cell 1 after cell 1 had ended:]\nlate\n[end]\nmine")
 	c.wants(t, "print('mine')", "mine")
 }

@@ -1,29 +1,38 @@
 """Running one cell: compile, execute, show the last expression, report."""
 
 import ast
-import linecache
+import re
 import signal
 import sys
 
-from . import tracebacks
+from . import loops, sources, tracebacks
 
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # What else a request to run a cell may bring: name → function(namespace, value),
 # called before the cell.
 EXTRAS = {}
 
-_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without the cost of importing inspect
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+# Evaluates a cell's code. Its file is none of ours, for a warning that blames the
+# caller of a cell, and is not taken for a cell's.
+_evaluate = eval(compile("lambda code, namespace: eval(code, namespace)", "<cell>", "eval"), {"__name__": "<cell>"})
 
 
 class Runner:
-    """Runs cells in one namespace. Not for concurrent use."""
+    """Runs cells in one namespace. Not for concurrent use.
 
-    def __init__(self, namespace, outputs, guard):
+    sources has their text, world repairs what they break, threads is told which runs."""
+
+    def __init__(self, namespace, outputs, guard, sources, world, threads):
         self._namespace = namespace
         self._display = namespace["display"]
         self._outputs = outputs
         self._guard = guard
-        self._loop = None
+        self._sources = sources
+        self._world = world
+        self._threads = threads
+        self._loop = loops.Loop(guard)
+        self._shown = []  # what _, __ and ___ are, if we have set them
         self.cell = 0  # the number of the latest one
 
     def run(self, cell, code, value_limit, **extras):
@@ -35,10 +44,15 @@ class Runner:
         except KeyboardInterrupt as late:  # it came while the report was made
             self._guard.disarm()
             return {"cell": cell, "status": "error", "error": tracebacks.describe(late)}
+        finally:
+            self._threads.running = None
 
     def _run(self, cell, code, value_limit):
-        self.cell = cell
+        self.cell = self._threads.running = cell
         report = {"cell": cell, "status": "ok"}
+        code = code.removeprefix("\ufeff")  # a file's byte order mark
+        self._sources.add(cell, code)
+        self._world.repair()
         signal.signal(signal.SIGINT, self._guard.on_sigint)  # a cell may have replaced it
         self._display.begin(value_limit)
         try:
@@ -56,7 +70,8 @@ class Runner:
             report.update(status="exit", exit=exit_status(exit_.code))
         except BaseException as error:
             self._guard.disarm()
-            report.update(status="error", error=tracebacks.describe(error))
+            self._world.take()  # if an interrupt has kept it from that
+            report.update(status="error", error=self._describe(error, code))
             if isinstance(error, KeyboardInterrupt):
                 forget_orphans()
         finally:
@@ -65,52 +80,99 @@ class Runner:
         return report
 
     def _execute(self, cell, code):
-        code = code.removeprefix("\ufeff")  # a file's byte order mark
-        filename = f"<cell {cell}>"
-        linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
-        body, last = split(ast.parse(code, filename, "exec"))
+        filename = sources.filename(cell)
+        try:
+            tree = self._parse(code, filename)
+        except IndentationError as error:
+            code, tree = self._parse_indented(cell, code, filename, error)
+        body, last = split(tree)
+        shown = last is not None and not ends_in_semicolon(code, last)
         if body.body:
-            self._evaluate(compile(body, filename, "exec", _FLAGS, dont_inherit=True))
-        if last is not None:
-            return self._evaluate(compile(last, filename, "eval", _FLAGS, dont_inherit=True))
-        return None
+            block = self._compile(body, filename, "exec")
+            self._sources.flags |= future_flags(body)
+            self._evaluate(block)
+        if last is None:
+            return None
+        value = self._evaluate(self._compile(ast.Expression(last.value), filename, "eval"))
+        return value if shown else None
+
+    def _parse(self, code, filename):
+        return compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS | self._sources.flags, dont_inherit=True)
+
+    def _parse_indented(self, cell, code, filename, error):
+        """A cell that is indented as a whole, as if cut out of a larger text."""
+        import textwrap
+
+        first = next((line for line in code.splitlines() if line.strip()), "")
+        dedented = textwrap.dedent(code)
+        if not first[:1].isspace() or dedented == code:
+            raise error
+        tree = self._parse(dedented, filename)
+        self._sources.replace(cell, dedented)
+        return dedented, tree
+
+    def _compile(self, tree, filename, mode):
+        return compile(tree, filename, mode, _FLAGS | self._sources.flags, dont_inherit=True)
 
     def _evaluate(self, code):
-        if code.co_flags & _CO_COROUTINE:
-            return self._await(code)
-        return eval(code, self._namespace)
-
-    def _await(self, code):
-        import asyncio
-
-        if self._loop is None or self._loop.is_closed():
-            self._loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self._loop)
-        task = None
         try:
-            with self._guard:  # an interrupt here would leave a coroutine that nobody awaits
-                task = self._loop.create_task(eval(code, self._namespace))
-            return self._loop.run_until_complete(task)
-        except BaseException:
-            if task is not None and not task.done():  # interrupted from outside: let its finally blocks run
-                task.cancel()
-                self._loop.run_until_complete(asyncio.wait([task], timeout=1))
-            raise
+            self._world.lend()
+            return self._loop.evaluate(_evaluate, code, self._namespace)
+        finally:
+            self._world.take()
+
+    def _describe(self, error, code):
+        self._sources.restore()
+        if isinstance(error, MemoryError):
+            self._outputs.forget()
+        described = tracebacks.describe(error)
+        hint = tracebacks.hint(error, code)
+        if hint:
+            described["traceback"] += f"\nHint: {hint}"
+        return described
 
     def _show(self, value, cell, report):
         """Put the last expression's value where `_` and the host find it."""
         if value is not None:
-            self._namespace["_"] = value
+            self._remember(value)
             self._outputs.keep(cell, value)
             self._display.value(value, report)
 
+    def _remember(self, value):
+        """Set _, __ and ___, but no function of a cell's own: gettext's is called _."""
+        own = self._namespace.get("_")
+        if callable(own) and not any(own is shown for shown in self._shown):
+            return
+        self._shown = [value, *self._shown[:2]]
+        for name, shown in zip(("_", "__", "___"), self._shown):
+            self._namespace[name] = shown
+
 
 def split(module):
-    """The statements of a cell, and its last expression if it ends with one."""
+    """The statements of a cell, and its last one if that is an expression."""
     last = None
     if module.body and isinstance(module.body[-1], ast.Expr):
-        last = ast.Expression(module.body.pop().value)
+        last = module.body.pop()
     return module, last
+
+
+def ends_in_semicolon(code, statement):
+    """Whether there is a semicolon behind the last statement, which hides its value."""
+    lines = re.split("\r\n|\r|\n", code)[statement.end_lineno - 1 :]
+    rest = lines[0].encode()[statement.end_col_offset :] if lines else b""
+    return rest.lstrip(b" \t\f").startswith(b";")
+
+
+def future_flags(module):
+    """The compiler's flags for what the module imports from __future__."""
+    flags = 0
+    for statement in module.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__" and not statement.level:
+            import __future__
+
+            for alias in statement.names:
+                flags |= getattr(getattr(__future__, alias.name, None), "compiler_flag", 0)
+    return flags
 
 
 def forget_orphans():

@@ -23,6 +23,10 @@ class Outputs:
         while len(self._values) > KEPT_VALUES:
             del self._values[next(iter(self._values))]
 
+    def forget(self):
+        """Let go of all values: there is no memory left."""
+        self._values.clear()
+
     def __getitem__(self, cell):
         if not isinstance(cell, int):
             raise TypeError(f"out[n] takes the number of a cell, not {type(cell).__name__}")

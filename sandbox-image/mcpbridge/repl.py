@@ -14,8 +14,8 @@ import sys
 import types
 
 from . import (
-    callback, cells, context, display, errors, figures, files, helptext, interrupts, modules, outputs, provided, streams, toolbox,
-    tracebacks, values, wire,
+    callback, cells, context, display, errors, figures, files, helptext, hooks, interrupts, modules, outputs, provided, sources,
+    streams, threads, toolbox, tracebacks, values, wire, world,
 )  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
@@ -31,16 +31,20 @@ provided.SHOWN["workspace"] = "workspace"
 SETTLE = 0.03  # seconds without a cell after which there is time for other things
 
 
-def main(channel, callback_socket, settings):
-    """Serve the supervisor on channel until it closes it."""
+def main(channel, callback_socket, settings, mark):
+    """Serve the supervisor on channel until it closes it. mark: see streams."""
     limit_memory(settings.get("data_limit"))
     guard = interrupts.Guard(lambda what: tell(channel, pid, what, runner.cell))
     signal.signal(signal.SIGINT, guard.on_sigint)
     sys.unraisablehook = guard.on_unraisable
-    standard = streams.Standard()
+    started = threads.Threads()
+    standard = streams.Standard(started.late, mark)
     client = callback.Client(callback_socket, guard)
     out = outputs.Outputs(client)
-    runner = cells.Runner(make_namespace(client, out), out, guard)
+    namespace = make_namespace(client, out)
+    texts = namespace["In"] = sources.Sources(namespace)
+    runner = cells.Runner(namespace, out, guard, texts, world.World(namespace), started)
+    adapt(texts)
     kept = files.Files(client)
     decoder = wire.Decoder()
     channel.setblocking(True)
@@ -62,6 +66,31 @@ def main(channel, callback_socket, settings):
             if os.getpid() != pid:
                 leave(report)
             channel.sendall(wire.pack("done", report))
+
+
+def adapt(texts):
+    """Have modules of Python's work in cells as they do in files, once they are imported."""
+    after = hooks.AfterImport()
+    sys.meta_path.insert(0, after)
+
+    def nest(asyncio):
+        from . import loops
+
+        loops.let_run_nest(asyncio)
+
+    def find(inspect):
+        from . import getsource
+
+        getsource.find_classes(inspect, texts)
+
+    def send(spawn):
+        from . import processes
+
+        processes.send_definitions(spawn, texts)
+
+    after.add("asyncio", nest)
+    after.add("inspect", find)
+    after.add("multiprocessing.spawn", send)
 
 
 def handle(runner, task="cell", **params):
@@ -115,6 +144,7 @@ def make_namespace(client, out):
         __builtins__=builtins,
         tools=toolbox.Toolbox(client),
         out=out,
+        Out=out,
         help=helptext.Help(),
         context=values.Record(),
         display=display.Display(),

@@ -13,7 +13,8 @@ Control protocol, host to supervisor:
     start               {}: after resync, start a new REPL
 supervisor to host:
     hello               {protocol, python}
-    output              {text}: what was written to stdout and stderr, in order
+    output              {text, cell?}: what was written to stdout and stderr, in order;
+                        with cell, by a thread of that cell, which may have ended
     lost                {reason}: the REPL is gone and all variables with it
     response to execute {nonce, interrupted, lost, cell: what the REPL said, or null}
 """
@@ -31,7 +32,7 @@ import socket
 import sys
 import time
 
-from . import links, repl, wire
+from . import links, repl, streams, wire
 
 PROTOCOL = 1
 OWN_PARAMS = {"nonce", "timeout", "grace"}  # of execute: what is not for the REPL
@@ -287,11 +288,13 @@ class Child:
         # it was written, by whatever process.
         self.output, output = os.pipe()
         self.text = codecs.getincrementaldecoder("utf-8")("replace")
+        mark = streams.new_mark()
+        self.labels = streams.Labels(mark)
         self.pid = os.fork()
         if self.pid == 0:
             self.channel.close()
             os.close(self.output)
-            become_repl(supervisor, channel, callback, output)
+            become_repl(supervisor, channel, callback, output, mark)
         channel.close()
         os.close(output)
         self.channel.setblocking(False)
@@ -348,15 +351,23 @@ class Child:
             return False
         if not data:
             self.supervisor.unwatch(self.output)
-        text = self.text.decode(data, not data)
-        if text:
-            self.supervisor.notify("output", {"text": text})
+        for cell, piece in self.labels.feed(data):
+            self.pass_on(piece, cell)
+        if not data:
+            self.pass_on(self.labels.rest(), final=True)
         return bool(data)
+
+    def pass_on(self, data, cell=None, final=False):
+        """Tell the host what was printed; the thread of a cell prints whole characters."""
+        text = self.text.decode(data, final) if cell is None else data.decode(errors="replace")
+        if text:
+            self.supervisor.notify("output", {"text": text} if cell is None else {"text": text, "cell": cell})
 
     def drain(self):
         """Pass on the output that is in the pipe now; bounded by its size."""
         for _ in range(64):
             if not self.read_output():
+                self.pass_on(self.labels.rest(), final=True)  # half a character is none
                 break
 
     def pause(self, paused):
@@ -384,7 +395,7 @@ class Child:
         self.channel.close()
 
 
-def become_repl(supervisor, channel, callback, output):
+def become_repl(supervisor, channel, callback, output, mark):
     """In the forked child: turn into the REPL process. Does not return."""
     try:
         signal.set_wakeup_fd(-1)
@@ -397,7 +408,7 @@ def become_repl(supervisor, channel, callback, output):
         for fd in (output, *supervisor.wakeup):
             os.close(fd)
         set_dumpable(1)
-        repl.main(channel, callback, supervisor.settings)
+        repl.main(channel, callback, supervisor.settings, mark)
     finally:
         os._exit(70)
 

@@ -5,6 +5,7 @@ import os
 _USER_FILES = ("<cell ", "/workspace/", "/tmp/", "/mnt/")
 _OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + "/"
 _MAX_CHARS = 12_000
+_FIRST_FRAMES, _LAST_FRAMES = 10, 20  # shown of a stack that is deeper than both
 
 
 _traceback = None
@@ -40,6 +41,16 @@ def describe(error):
     }
 
 
+def hint(error, code):
+    """What to write instead, for who wrote code, which has raised error; or None."""
+    try:
+        from . import hints
+
+        return hints.of_error(error, code)
+    except Exception:
+        return None  # a message that cannot be had, no memory …
+
+
 def _trim(tree, traceback):
     """Keep the frames of user files, in the error and in those that led to it."""
     seen = set()
@@ -50,8 +61,22 @@ def _trim(tree, traceback):
             continue
         seen.add(id(node))
         frames = [f for f in node.stack or () if _is_users(f.filename)]
-        node.stack = traceback.StackSummary.from_list(frames) if frames else None
+        node.stack = _stack(traceback)(frames) if frames else None
         todo += [node.__cause__, node.__context__, *(getattr(node, "exceptions", None) or ())]
+
+
+def _stack(traceback):
+    """A StackSummary that leaves out the middle of a deep stack."""
+
+    class Stack(traceback.StackSummary):
+        def format(self, **options):
+            lines = super().format(**options)
+            left_out = len(lines) - _FIRST_FRAMES - _LAST_FRAMES
+            if left_out <= 1:
+                return lines
+            return [*lines[:_FIRST_FRAMES], f"  [… {left_out} frames left out …]\n", *lines[-_LAST_FRAMES:]]
+
+    return Stack
 
 
 def _is_users(filename):

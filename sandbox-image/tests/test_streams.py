@@ -1,8 +1,10 @@
 """What cells and their children print arrives whole and in order."""
 
+import random
 import unittest
 
 from harness import KernelTest
+from mcpbridge import streams
 
 CHILD = "import subprocess, sys\ndef child(code): subprocess.run([sys.executable, '-c', code], check=True)\n"
 
@@ -115,16 +117,173 @@ class Streams(KernelTest):
         self.run_ok("os.closerange(0, 3)")
         self.assertEqual(self.printed("print('again')"), "again\n")
 
-    def test_late_output_belongs_to_no_cell(self):
-        self.run_ok("import threading\nthreading.Timer(0.05, lambda: print('late')).start()")
-        message = self.kernel.control.receive()
-        self.assertEqual((message["method"], message["params"]["text"]), ("output", "late\n"))
+    def late(self, text):
+        """What comes between cells until text has come, as [(cell or None, text)]."""
+        pieces = []
+        while text not in "".join(piece for _, piece in pieces):
+            message = self.kernel.control.receive()
+            self.assertEqual(message["method"], "output")
+            cell, piece = message["params"].get("cell"), message["params"]["text"]
+            if pieces and pieces[-1][0] == cell:
+                piece = pieces.pop()[1] + piece
+            pieces.append((cell, piece))
+        return pieces
+
+    def test_late_output_of_a_thread_names_its_cell(self):
+        code = """
+            import os, subprocess, threading
+            def work(go, *args):
+                go.wait()
+                print("a", *args)
+                _ = os.write(1, b"descriptor\\n")
+                print("ü" * 3000 + "\\udc80", file=__import__("sys").stderr)
+            go = threading.Event()
+            threading.Thread(target=work, args=(go, 1)).start()
+            """
+        self.run_ok(code)
+        cell = self.kernel.cells
+        self.run_ok("'another'")
+        self.run_ok("threading.Timer(0.1, go.set).start()")
+        self.assertEqual(self.late("udc80\n"), [(cell, "a 1\n"), (None, "descriptor\n"), (cell, "ü" * 3000 + "\\udc80\n")])
+
+    def test_a_thread_of_a_thread_is_of_the_same_cell(self):
+        self.run_ok("""
+            import threading
+            go = threading.Event()
+            def outer(): go.wait(); threading.Thread(target=print, args=("inner",)).start()
+            threading.Thread(target=outer).start()
+            """)
+        cell = self.kernel.cells
+        self.run_ok("threading.Timer(0.1, go.set).start()")
+        self.assertEqual(self.late("inner\n"), [(cell, "inner\n")])
+
+    def test_output_of_an_earlier_cells_thread_while_another_runs(self):
+        code = """
+            import threading
+            go, done = threading.Event(), threading.Event()
+            def work(): go.wait(); print("of the first"); done.set()
+            threading.Thread(target=work).start()
+            """
+        self.run_ok(code)
+        cell = self.kernel.cells
+        self.kernel.start("print('before'); go.set(); _ = done.wait(); print('after')")
+        self.assertEqual(self.late("after\n"), [(None, "before\n"), (cell, "of the first\n"), (None, "after\n")])
+        self.kernel.finish()
+
+    def test_a_pool_prints_for_the_cell_that_runs(self):
+        self.run_ok("import concurrent.futures as f; pool = f.ThreadPoolExecutor(1); pool.submit(print, 'first').result()")
+        self.kernel.start("pool.submit(print, 'second').result(); print('end')")
+        self.assertEqual(self.late("end\n"), [(None, "second\nend\n")])
+        self.kernel.finish()
+
+    def test_late_output_goes_where_a_cell_has_redirected_it(self):
+        self.run_ok("""
+            import os, tempfile, threading
+            file, kept = tempfile.TemporaryFile(), os.dup(1)
+            go = threading.Event()
+            thread = threading.Thread(target=lambda: (go.wait(), print("into the file")))
+            thread.start()
+            """)
+        code = "_ = os.dup2(file.fileno(), 1); go.set(); thread.join(); _ = os.dup2(kept, 1); file.seek(0); file.read()"
+        self.assertEqual(self.value(code), "b'into the file\\n'")
+
+    def test_error_of_a_thread(self):
+        text = self.printed("""
+            import threading
+            def fails(): raise ValueError("in a thread")
+            t = threading.Thread(target=fails, name="T"); t.start(); t.join()
+            """)
+        self.assertTrue(text.startswith("Exception in thread T:\nTraceback (most recent call last):\n  File \"<cell "), text)
+        self.assertTrue(text.endswith("ValueError: in a thread\n"), text)
+        self.assertNotIn("threading.py", text)
+
+    def test_input_says_what_to_do(self):
+        for code in ("input('name? ')", "import getpass, warnings; warnings.simplefilter('ignore'); getpass.getpass()"):
+            result = self.kernel.run(code)
+            self.assertEqual(result["cell"]["error"]["type"], "EOFError")
+            self.assertIn("Hint: nobody can answer input() here", result["cell"]["error"]["traceback"])
+        self.run_ok("sys.stdin.close()")
+        self.assertEqual(self.error("input()")["type"], "EOFError")
+
+    def test_streams_are_files(self):
+        self.assertEqual(self.value("import sys, os; sys.stdout.isatty(), sys.stdout.fileno(), sys.stdin.read()"), "(False, 1, '')")
+        self.assertEqual(self.printed("_ = sys.stdout.buffer.write(b'b\\n'); print('t', flush=True); _ = os.system('echo s')"), "b\nt\ns\n")
+        self.assertEqual(self.printed("sys.stdout.reconfigure(errors='replace'); print('\\ud800')"), "?\n")
+        self.run_ok("sys.stdout.reconfigure(errors='backslashreplace')")
+        code = "import logging\nlogging.warning('w'); logging.getLogger('x').error('e')"
+        self.assertEqual(self.printed(code), "WARNING:root:w\nERROR:x:e\n")
 
     def test_json_cannot_disturb_the_channel(self):
         forged = '{"jsonrpc":"2.0","id":1,"result":{}}'
         self.assertEqual(self.printed(f"print({forged!r})"), forged + "\n")
         self.assertEqual(self.value(r"import os; os.write(1, b'\x00\x00\x00\x02{}')"), "6")
         self.assert_alive()
+
+    def test_any_bytes(self):
+        """Printed text comes as it is; of bytes that are no UTF-8 as replacements."""
+        chosen = random.Random(4)
+        for _ in range(60):
+            calls, want = [], b""
+            for _ in range(chosen.randrange(1, 12)):
+                kind = chosen.choice(("print", "error", "buffer", "descriptor", "child"))
+                if kind in ("print", "error"):
+                    text = any_text(chosen)
+                    end = chosen.choice(("\n", "", "\n\n", "\r\n"))
+                    calls.append(f"print({text!r}, end={end!r}, file=sys.{'stdout' if kind == 'print' else 'stderr'})")
+                    want += (text + end).encode("utf-8", "backslashreplace")
+                else:
+                    data = any_bytes(chosen) if kind != "child" or chosen.random() < 0.5 else b""
+                    calls.append({
+                        "buffer": f"sys.stdout.flush(); sys.stderr.flush(); sys.stdout.buffer.write({data!r}); sys.stdout.buffer.flush()",
+                        "descriptor": f"sys.stdout.flush(); sys.stderr.flush(); os.write(chosen(1, 2), {data!r})",
+                        "child": f"sys.stdout.flush(); sys.stderr.flush(); subprocess.run(['sh', '-c', 'cat >&2'], input={data!r})",
+                    }[kind])  # fmt: skip
+                    want += data
+            code = "import os, random, subprocess, sys\nchosen = lambda *fds: random.choice(fds)\n" + "\n".join(calls) + "\nNone"
+            got, want = self.printed(code), want.decode("utf-8", "replace")
+            if got != want:
+                at = next(i for i in range(len(want) + 1) if got[i : i + 1] != want[i : i + 1])
+                self.fail(f"at {at}: {got[at - 20 : at + 20]!r}, want {want[at - 20 : at + 20]!r}, of {code[:2000]}")
+
+
+def any_text(chosen):
+    alphabet = ["a", " ", "\n", "\r", "\t", "\0", "\x1b", "\x7f", "\x85", "ü", "漢", "🙂", "\u2028", "\ud800", "\udcff", "\uffff", "\U0010ffff"]
+    return "".join(chosen.choice(alphabet) for _ in range(chosen.choice((0, 1, 5, 50, 3000))))
+
+
+def any_bytes(chosen):
+    return bytes(chosen.choice((10, 65, 0xC3, 0xBC, 0xF0, 0x9F, 0xFF, 0xFE, 0)) for _ in range(chosen.choice((0, 1, 5, 5000))))
+
+
+class Labels(unittest.TestCase):
+    """Any stream of labelled and other pieces comes apart again, however it is cut."""
+
+    def test_any_stream(self):
+        chosen = random.Random(5)
+        for _ in range(300):
+            mark = streams.new_mark()
+            data, want = b"", {}
+            for _ in range(chosen.randrange(8)):
+                cell = chosen.choice((None, None, 1, 70_000))
+                piece = chosen.choice((any_bytes(chosen)[:300], mark[: chosen.randrange(16)], b"\xff" * 20))
+                data += piece if cell is None else mark + streams.LABEL.pack(cell, len(piece)) + piece
+                want.setdefault(cell, []).append(piece)
+            labels, got, at = streams.Labels(mark), {}, 0
+            while at < len(data):
+                step = chosen.choice((1, 3, 17, 1000))
+                for cell, piece in labels.feed(data[at : at + step]):
+                    got.setdefault(cell, []).append(piece)
+                at += step
+            got.setdefault(None, []).append(labels.rest())
+            joined = [{cell: b"".join(p) for cell, p in pieces.items() if any(p)} for pieces in (want, got)]
+            self.assertEqual(*joined)
+
+    def test_forged(self):
+        mark = streams.new_mark()
+        for tail in (b"", b"\xff" * 8, b"\0\0\0\1\0\0\xff\xff" + b"x" * 100):
+            labels = streams.Labels(mark)
+            pieces = [*labels.feed(mark + tail), (None, labels.rest())]
+            self.assertEqual(b"".join(piece for _, piece in pieces), mark + tail)
 
 
 if __name__ == "__main__":

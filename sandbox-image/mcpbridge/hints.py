@@ -1,0 +1,88 @@
+"""What to write instead, for errors that come from other notebooks' habits.
+
+Imported when a cell has failed, not before.
+"""
+
+import re
+
+
+def of_error(error, code):
+    """A hint for who wrote code, which has raised error, or None."""
+    if isinstance(error, SyntaxError):
+        return _of_syntax(error, code)
+    message = str(error)
+    if isinstance(error, EOFError) and (message == "EOF when reading a line" or "getpass" in code):
+        return "nobody can answer input() here: stdin is empty. Put the value into the code."
+    if isinstance(error, RuntimeError) and ("event loop" in message):
+        return "top-level `await` works in a cell: write `await main()` in place of asyncio.run() or create_task() alone."
+    if isinstance(error, ModuleNotFoundError) and error.name and "." not in error.name:
+        return f"{error.name} is not in the sandbox's image, and pip cannot get it: there is no network."
+    return None
+
+
+def _of_syntax(error, code):
+    if not str(error.filename).startswith("<cell "):
+        return None  # of a file, or of ast.parse() in the cell
+    lines = code.splitlines()
+    number = error.lineno or 0
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    if line.startswith("```"):
+        return "leave out the ``` fence: the code is all there is to send."
+    if match := re.match(r"(?:([\w.,\s]+?)\s*=\s*)?!!?(.*)", line):
+        return _of_shell(match[1], match[2].strip())
+    if match := re.match(r"(?:[\w.,\s]+?\s*=\s*)?%%?(\w+)\s*(.*)", line):
+        return _of_magic(match[1], match[2].strip())
+    if match := re.match(r"(?:pip3?|conda|uv) +(?:pip +)?install\b", line):
+        return _NO_PIP
+    if match := re.match(r"\?{1,2}([\w.]+)$|([\w.]+)(\?{1,2})$", line):
+        name = match[1] or match[2]
+        if "??" in line:
+            return f"write `import inspect; print(inspect.getsource({name}))`; this is plain Python, without IPython's `??`."
+        return f"write `help({name})`; this is plain Python, without IPython's `?`."
+    return None
+
+
+_NO_PIP = "packages cannot be installed: the sandbox has no network. What is there: `help('modules')`."
+
+
+def _of_shell(target, command):
+    if re.match(r"(?:python3? -m )?(?:pip3?|conda|uv)\b.*\binstall\b", command):
+        return _NO_PIP
+    if target:
+        instead = f"import subprocess; {target} = subprocess.run({command!r}, shell=True, capture_output=True, text=True).stdout.splitlines()"
+    else:
+        instead = f"import subprocess; subprocess.run({command!r}, shell=True)"
+    return f"this is plain Python, without IPython's `!`: write `{instead}`."
+
+
+def _of_magic(name, rest):
+    if name in ("pip", "conda", "uv"):
+        return _NO_PIP
+    return f"this is plain Python, without IPython's `%{name}`" + (
+        f": write `{_MAGICS[name].format(rest=rest, text=repr(rest))}`." if name in _MAGICS else "."
+    )
+
+
+_TIME = "import time; began = time.perf_counter(); {rest}; print(time.perf_counter() - began)"
+_SHELL = "import subprocess; subprocess.run({text}, shell=True)"
+_MAGICS = {
+    "time": _TIME,
+    "timeit": "import timeit; timeit.timeit({text}, globals=globals(), number=1000)",
+    "cd": "import os; os.chdir({text})",
+    "pwd": "import os; os.getcwd()",
+    "ls": "import os; os.listdir({text} or '.')",
+    "cat": "print(open({text}).read())",
+    "env": "import os; os.environ",
+    "run": "import runpy; runpy.run_path({text}, run_name='__main__')",
+    "load": "print(open({text}).read())",
+    "who": "dir()",
+    "whos": "dir()",
+    "bash": _SHELL,
+    "sh": _SHELL,
+    "sx": _SHELL,
+    "writefile": "open({text}, 'w').write('''…''')",
+    "matplotlib": "import matplotlib.pyplot as plt",
+    "history": "print(*In, sep='\\n')",
+    "hist": "print(*In, sep='\\n')",
+    "reset": "session.reset()",
+}
