@@ -93,10 +93,18 @@ func ownScope(*mcp.CallToolRequest) scope { return scope{} }
 
 // server returns an MCP server with the one tool. Calls end when ctx does.
 func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) scope) *mcp.Server {
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	if b.keepsFiles() {
+		capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcp-bridge", Version: b.opts.Version}, &mcp.ServerOptions{
 		Logger:       slog.New(untilDone{b.log.Handler(), ctx.Err}),
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		Capabilities: capabilities,
+		PageSize:     filesPerPage,
 	})
+	if b.keepsFiles() {
+		b.addResources(server)
+	}
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			b.pool.begin(ctx) // there is a client

@@ -1,16 +1,22 @@
 package main_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // keptFile is where a file of the workspace is on the host.
-func keptFile(s *setup, name string) string { return filepath.Join(s.state, "workspace", "files", name) }
+func keptFile(s *setup, name string) string {
+	return filepath.Join(s.state, "workspace", "files", name)
+}
 
 // TestFilesAreKept follows files from one session to another, to the host, and
 // to the next bridge.
@@ -74,7 +80,8 @@ func TestFilesQuota(t *testing.T) {
 	c := connect(t, s)
 	contains(t, c.run(t, "n = open('big.bin', 'wb').write(bytes(3 << 20)); n = open('small', 'w').write('x')"),
 		"Note: not kept: big.bin (3 MiB): the workspace's quota of 1 MiB is exceeded")
-	c.wants(t, "workspace.quota, workspace.usage()", "(1048576, 1 of 10,000 files, 1 bytes of 1 MiB kept across sessions\nnot kept: big.bin: the workspace's quota of 1 MiB is exceeded)")
+	c.wants(t, "workspace.usage()", "1 of 10,000 files, 1 bytes of 1 MiB kept across sessions\nnot kept: big.bin: the workspace's quota of 1 MiB is exceeded")
+	c.wants(t, "workspace.quota", "1048576")
 	c.wants(t, "open('big.bin', 'wb').truncate(1 << 20)", "1048576\nNote: not kept: big.bin (1 MiB): the workspace's quota of 1 MiB is exceeded")
 	c.wants(t, "import os; os.unlink('small')", "(no output)")
 	c.wants(t, "workspace.usage().bytes", "1048576")
@@ -192,5 +199,94 @@ print(attempt("delete", files="fine"), attempt("delete", files=[["fine"]]), atte
 	out = c.run(t, `print(attempt("get", path="to-secret", offset=0), attempt("get", path="to-root/etc/passwd", offset=0), attempt("put", path="to-root/tmp/x", **put))`)
 	if strings.Contains(out, "data") || strings.Count(out, "RemoteError") != 3 {
 		t.Errorf("by way of links: %s", out)
+	}
+}
+
+// TestFilesAreResources lists and reads the files as a client does, and hears when
+// they change.
+func TestFilesAreResources(t *testing.T) {
+	t.Parallel()
+	changed := make(chan struct{}, 100)
+	s := setup{state: t.TempDir()}
+	c := connectHearing(t, s, &mcp.ClientOptions{ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed <- struct{}{} }})
+	if caps := c.InitializeResult().Capabilities.Resources; caps == nil || !caps.ListChanged || caps.Subscribe {
+		t.Errorf("capabilities: %+v", caps)
+	}
+	list := func() map[string]*mcp.Resource {
+		t.Helper()
+		found := map[string]*mcp.Resource{}
+		for r, err := range c.Resources(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[r.URI] = r
+		}
+		return found
+	}
+	if l := list(); len(l) != 0 {
+		t.Errorf("at the start there are %v", l)
+	}
+	c.run(t, `
+(workspace / "d").mkdir()
+n = (workspace / "d" / "ü a?#%.csv").write_text("a,b\n1,2\n")
+n = (workspace / "picture").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+n = (workspace / "plain").write_text("text")
+n = (workspace / "empty.txt").write_text("")
+n = (workspace / "big.bin").write_bytes(bytes(9 << 20))`)
+	select {
+	case <-changed:
+	case <-time.After(patience):
+		t.Error("no notification came")
+	}
+	found := list()
+	for uri, want := range map[string]struct{ mime, text string }{
+		"workspace:///d/%C3%BC%20a%3F%23%25.csv": {"text/csv", "a,b\n1,2\n"},
+		"workspace:///picture":                   {"image/png", "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100)},
+		"workspace:///plain":                     {"text/plain; charset=utf-8", "text"},
+		"workspace:///empty.txt":                 {"text/plain", ""},
+	} {
+		r := found[uri]
+		if r == nil || r.Size != int64(len(want.text)) || r.Annotations == nil || r.Annotations.LastModified == "" {
+			t.Errorf("%s is listed as %+v", uri, r)
+		}
+		read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || len(read.Contents) != 1 || read.Contents[0].MIMEType != want.mime || read.Contents[0].Text+string(read.Contents[0].Blob) != want.text {
+			t.Errorf("%s is read as %+v, %v", uri, read, err)
+		}
+	}
+	if len(found) != 5 {
+		t.Errorf("listed: %v", found)
+	}
+	if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "workspace:///big.bin"}); err == nil || !strings.Contains(err.Error(), "9 MiB, and at most 8 MiB") {
+		t.Errorf("a big file: %v", err)
+	}
+	for _, uri := range []string{
+		"workspace:///missing", "workspace:///", "workspace:///../../../etc/passwd", "workspace:///%2e%2e/%2e%2e/%2e%2e/etc/passwd", "workspace:////etc/passwd",
+		"workspace:///d", "workspace://host/plain", "file:///etc/passwd", "workspace:plain", "workspace:///plain%00", "workspace:///plain?x", "", "%",
+	} {
+		if read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("%q is read as %+v", uri, read.Contents[0])
+		}
+	}
+	for len(changed) > 0 {
+		<-changed
+	}
+	c.run(t, "import os; os.unlink('plain')\nfor i in range(1200): n = open(f'many-{i}', 'w').write('x')")
+	select {
+	case <-changed:
+	case <-time.After(patience):
+		t.Error("no second notification came")
+	}
+	found = list() // over pages
+	if found["workspace:///plain"] != nil || len(found) != 1204 {
+		t.Errorf("afterwards %d are listed", len(found))
+	}
+	page, err := c.ListResources(t.Context(), nil)
+	if err != nil || len(page.Resources) != 500 || page.NextCursor == "" {
+		t.Errorf("a page has %d, %v", len(page.Resources), err)
+	}
+	none := connect(t, setup{args: []string{"--workspace-quota=0"}})
+	if caps := none.InitializeResult().Capabilities.Resources; caps != nil {
+		t.Errorf("without files: %+v", caps)
 	}
 }

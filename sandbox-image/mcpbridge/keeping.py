@@ -18,6 +18,7 @@ CHUNK = 1 << 20  # bytes of a file that travel at a time
 MAX_ENTRIES = 20_000  # of the folder; more than the host keeps files
 MAX_DEPTH = 32
 MAX_NAMED = 5  # files in a note
+MAX_REFUSED = 100  # files one after the other for the same reason, before no more are tried
 RACY = 50_000_000  # nanoseconds in which a second change may not show in a file's time
 HURRY = 0.5  # seconds for sending after an interrupt: the supervisor is waiting
 PARTIAL = ".mcp-bridge-partial-"
@@ -188,6 +189,7 @@ class Keeper:
                 self._changed(self._client.call("workspace/delete", {"files": [[path, *known[path].host] for path in batch]}))
                 for path in batch:
                     del known[path]
+        in_a_row, latest = 0, None
         for path, mark in found.items():
             before = known.get(path)
             if before is not None and before.signature == mark and before.crc is None:
@@ -195,17 +197,23 @@ class Keeper:
             refused = self._refused.get(path)
             if refused is not None and refused[:2] == (mark, self._version):
                 continue
-            if until is not None and monotonic() > until:
-                raise Hurried
+            if in_a_row >= MAX_REFUSED:  # it would go on like this, thousands of times
+                self._refuse(path, mark, latest)
+                continue
             try:
-                self._send(path, mark, before)
+                self._send(path, mark, before, until)
                 self._refused.pop(path, None)
+                in_a_row = 0
             except (RemoteError, UnicodeEncodeError, OSError) as error:
                 why = "its name is not UTF-8" if isinstance(error, UnicodeEncodeError) else getattr(error, "strerror", None) or str(error)
-                self._refused[path] = (mark, self._version, why)
-                self._note("not kept", why, f"{shown(path)} ({size_text(mark[1])})")
+                in_a_row, latest = in_a_row + 1 if why == latest else 1, why
+                self._refuse(path, mark, why)
 
-    def _send(self, path, mark, before):
+    def _refuse(self, path, mark, why):
+        self._refused[path] = (mark, self._version, why)
+        self._note("not kept", why, f"{shown(path)} ({size_text(mark[1])})")
+
+    def _send(self, path, mark, before, until):
         modified, size, _ = mark
         path.encode()
         fd = os_open(self._root + path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -219,6 +227,8 @@ class Keeper:
                 self._client.call("workspace/put", params)
             crc = 0
             while True:
+                if until is not None and monotonic() > until:
+                    raise Hurried
                 data = pread(fd, min(CHUNK, size - params["offset"]), params["offset"])
                 crc = crc32(data, crc)
                 last = params["offset"] + len(data) == size

@@ -261,6 +261,17 @@ class Keeping(FilesTest):
         self.assertEqual(self.value("kept"), "1")
         self.assertEqual(len(host.contents()["a"]), 3_000_000)
 
+    def test_after_an_interrupt_there_is_little_time(self):
+        host = self.open()
+        host.hold = lambda method, params: threading.Event().wait(0.3) if method == "workspace/put" else None
+        code = "kept = 1\nn = open('a', 'wb').write(bytes(20 << 20))\nimport time; time.sleep(100)"
+        result = self.kernel.run(code, workspace=host.version, timeout=1, grace=4)
+        self.assertEqual(result["cell"]["error"]["type"], "KeyboardInterrupt")
+        self.assertIn("the rest goes with the next cell", result["cell"]["note"])
+        host.hold = None
+        self.assertEqual(self.value("kept"), "1")
+        self.assertEqual(len(host.contents()["a"]), 20 << 20)
+
     def test_what_cells_do_to_python_does_not_break_it(self):
         host = self.open()
         self.run_ok(

@@ -415,11 +415,22 @@ func (s *Store) changed(change Change) Change {
 	}
 	s.version = change.Version
 	n, _ := strconv.ParseUint(s.generation(), 10, 64) // zero if a crash has spoilt it
-	s.counted = strconv.FormatUint(n+1, 10)
-	if err := s.root.WriteFile(countFile, []byte(s.counted), 0o600); err != nil {
+	s.counted = fmt.Sprintf("%020d", n+1)
+	if err := s.count(); err != nil {
 		s.counted = "" // the next look is a whole one
 	}
 	return change
+}
+
+// count writes s.counted, which always has the same length: to cut a file first
+// would have file systems write it to the disk. s.mu and the lock are held.
+func (s *Store) count() error {
+	f, err := s.root.OpenFile(countFile, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(s.counted), 0)
+	return errors.Join(err, f.Close())
 }
 
 // generation is what countFile says. s.mu is held.

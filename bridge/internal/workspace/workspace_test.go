@@ -1,3 +1,5 @@
+//go:build unix
+
 package workspace_test
 
 import (
@@ -427,5 +429,12 @@ func BenchmarkVersion(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+func BenchmarkPut(b *testing.B) {
+	s := open(b, b.TempDir(), workspace.Quota{})
+	for i := 0; b.Loop(); i++ {
+		mustPut(b, s, fmt.Sprint("d/", i%1000), "x")
 	}
 }
