@@ -48,7 +48,8 @@ type Options struct {
 	Yield       time.Duration // after which a call answers "still running"; 45 s
 	PullTimeout time.Duration // of getting an image that is missing; 10 min
 
-	OutputLimit  int // characters of output, and of a value, shown to the model; 20,000
+	OutputLimit  int // characters of output and value shown to the model; 20,000
+	OutputMode   Mode
 	MaxSandboxes int // at the same time, spare ones included; 16
 	MaxSessions  int // remembered, with a sandbox or without; 256
 	MaxWaiting   int // calls waiting for one session; 32
@@ -141,6 +142,8 @@ type Result struct {
 	Images  []Image
 	IsError bool  // the cell failed, or could not be run
 	Err     error // why no cell was run; nil if one was
+
+	details details
 }
 
 // An Image is shown to the model.

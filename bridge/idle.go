@@ -63,15 +63,14 @@ func (s *session) shrink() {
 	if e == nil {
 		return
 	}
-	limit := s.bridge.opts.OutputLimit
 	var r Result
-	r.Text = join(append([]string{e.takeOutput(limit)}, s.addOutcome(&r, e)...))
+	r.Text = join(append([]string{e.takeOutput(s.bridge.opts.OutputLimit, &r)}, s.addOutcome(&r, e)...))
 	size := 0
 	for _, image := range r.Images {
 		size += len(image.Data)
 	}
 	if size > maxMissedImages {
-		r.Images = nil
+		r.Images, r.details.Images = nil, 0
 		r.Text += fmt.Sprintf("\n[its images, %s bytes, are gone with the sandbox]", grouped(size))
 	}
 	e.kept, e.output, e.outcome = &r, &transcript{}, outcome{}

@@ -87,6 +87,7 @@ type report struct {
 type valueReport struct {
 	Text  string `json:"text"`
 	Shape string `json:"shape"` // set if Text is not all of it
+	JSON  string `json:"json"`  // if it is asked for, there is one and it is within the limit
 }
 
 type imageReport struct {
@@ -251,6 +252,7 @@ type task struct {
 	timeout    time.Duration
 	grace      time.Duration
 	valueLimit int    // characters
+	mode       Mode   // decides whether the value is wanted as JSON, too
 	workspace  *int64 // the version of the files that the host keeps; nil if it keeps none
 }
 
@@ -258,6 +260,9 @@ func (t *task) params(nonce string) json.RawMessage {
 	params := map[string]any{
 		"nonce": nonce, "cell": t.cell, "code": t.code,
 		"timeout": t.timeout.Seconds(), "grace": t.grace.Seconds(), "value_limit": t.valueLimit,
+	}
+	if t.mode == ModeJSON {
+		params["mode"] = t.mode
 	}
 	if t.context != nil {
 		params["context"] = t.context

@@ -125,11 +125,11 @@ func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) 
 func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest, in scope) *mcp.CallToolResult {
 	defer b.calls.Add(-1)
 	if b.calls.Add(1) > maxCalls {
-		return toolResult(failure(fmt.Errorf("%d calls are being answered already, the most allowed: try later", maxCalls)))
+		return b.toolResult(failure(fmt.Errorf("%d calls are being answered already, the most allowed: try later", maxCalls)))
 	}
 	request, err := b.request(ctx, req, in)
 	if err != nil {
-		return toolResult(failure(err))
+		return b.toolResult(failure(err))
 	}
 	issued := in.issued && request.Session == ""
 	if issued {
@@ -138,21 +138,11 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest, in scope) *
 	r := b.answer(ctx, request)
 	if issued && r.Err == nil {
 		r.Text += fmt.Sprintf("\n[session %q: pass it as `session` to go on with these variables]", request.Session)
+		r.details.Session = request.Session
 	}
-	result := toolResult(r)
+	result := b.toolResult(r)
 	if in.issued && r.Err == nil {
 		result.Meta = mcp.Meta{sessionKey: request.Session}
-	}
-	return result
-}
-
-func toolResult(r Result) *mcp.CallToolResult {
-	result := &mcp.CallToolResult{IsError: r.IsError}
-	if r.Text != "" {
-		result.Content = append(result.Content, &mcp.TextContent{Text: r.Text})
-	}
-	for _, image := range r.Images {
-		result.Content = append(result.Content, &mcp.ImageContent{MIMEType: image.MIMEType, Data: image.Data})
 	}
 	return result
 }

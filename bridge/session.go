@@ -263,6 +263,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	opts := &s.bridge.opts
 	t := task{
 		cell: e.cell, code: req.Code, context: req.Context, timeout: req.Timeout, grace: opts.Grace, valueLimit: opts.OutputLimit,
+		mode: opts.OutputMode,
 	}
 	s.bridge.keepFiles(ctx, k, &t)
 	done, err := k.execute(ctx, t)

@@ -2,9 +2,11 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // maxNotes is how many notes of a report are shown.
@@ -13,9 +15,11 @@ const maxNotes = 8
 // result shapes what a call shows of a cell that has ended.
 func (s *session) result(e *execution) Result {
 	r := Result{}
-	parts := s.takeNotices(e, &r)
-	parts = append(parts, s.show(e, &r)...)
-	parts = append(parts, s.takeLate(e.cell)...)
+	notices := s.takeNotices(e, &r)
+	parts := append(slices.Clone(notices), s.show(e, &r)...)
+	late := s.takeLate(e.cell)
+	parts = append(parts, late...)
+	r.details.Notes = slices.Concat(notices, r.details.Notes, late)
 	r.Text = join(parts)
 	if r.Text == "" && len(r.Images) == 0 {
 		r.Text = "(no output)"
@@ -28,10 +32,10 @@ func (s *session) result(e *execution) Result {
 func (s *session) show(e *execution, r *Result) []string {
 	limit := s.bridge.opts.OutputLimit
 	s.mu.Lock()
-	kept, output := e.kept, e.takeOutput(limit)
+	kept, output := e.kept, e.takeOutput(limit, r)
 	s.mu.Unlock()
 	if kept != nil {
-		r.IsError, r.Images = kept.IsError, append(r.Images, kept.Images...)
+		r.IsError, r.Images, r.details = kept.IsError, append(r.Images, kept.Images...), kept.details
 		return []string{kept.Text}
 	}
 	return append([]string{output}, s.addOutcome(r, e)...)
@@ -44,17 +48,22 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 	switch {
 	case o.err != nil:
 		r.IsError = true
-		parts = append(parts, fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, s.bridge.goneText()))
+		parts = append(parts, r.failed("lost", fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, s.bridge.goneText())))
 	case o.Lost != "":
 		r.IsError = true
-		parts = append(parts, fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
-			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing")))
+		parts = append(parts, r.failed("lost", fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
+			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing"))))
 	default:
 		parts = append(parts, s.addReport(r, o.Cell, e.cell)...)
 	}
 	if o.Interrupted != "" {
-		parts = append(parts, e.interruptText(s.bridge.opts.MaxTimeout))
+		text := e.interruptText(s.bridge.opts.MaxTimeout)
+		parts = append(parts, text)
+		r.details.Notes = append(r.details.Notes, text)
 		r.IsError = true
+		if o.err == nil && o.Lost == "" {
+			r.details.Status = interruptedStatus(o.Interrupted)
+		}
 	}
 	return parts
 }
@@ -62,29 +71,48 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 // addReport adds to r what the REPL says of the cell.
 func (s *session) addReport(r *Result, c *report, cell int) []string {
 	var parts []string
-	limit := s.bridge.opts.OutputLimit
+	d := &r.details
+	d.Status = "ok"
+	limit := s.roomLeft(r)
 	if c.Value != nil {
 		parts = append(parts, valueText(c.Value, fmt.Sprintf("_ and out[%d].value", cell), limit))
+		d.setValue(c.Value, parts[0], limit)
 	}
-	parts = append(parts, s.bridge.images.take(r, c.Images)...)
+	notes := s.bridge.images.take(r, c.Images)
+	d.Images = len(r.Images)
 	for _, text := range c.Notes[:min(len(c.Notes), maxNotes)] {
-		parts = append(parts, "["+note(text)+"]")
+		notes = append(notes, "["+note(text)+"]")
 	}
+	parts = append(parts, notes...)
 	switch {
-	case c.Status == "exit" && c.Exit != 0:
-		r.IsError = true
-		parts = append(parts, fmt.Sprintf("The cell ended with sys.exit(%d). Variables are kept.", c.Exit))
+	case c.Status == "exit":
+		d.Status, d.ExitCode = "exit", c.Exit
+		if c.Exit != 0 {
+			r.IsError = true
+			parts = append(parts, fmt.Sprintf("The cell ended with sys.exit(%d). Variables are kept.", c.Exit))
+		}
 	case c.Status == "error" && c.Error != nil:
 		r.IsError = true
-		parts = append(parts, shorten(c.Error.Traceback, limit, "the exception"))
-	case c.Status != "ok" && c.Status != "exit":
+		text := shorten(c.Error.Traceback, limit, "the exception")
+		parts = append(parts, text)
+		d.setError(c.Error, text)
+	case c.Status != "ok":
 		r.IsError = true
-		parts = append(parts, "Error: the cell ended in an unknown way.")
+		parts = append(parts, r.failed("error", "Error: the cell ended in an unknown way."))
 	}
 	if c.Note != "" {
-		parts = append(parts, "Note: "+shorten(c.Note, maxReason, "nothing"))
+		notes = append(notes, "Note: "+shorten(c.Note, maxReason, "nothing"))
+		parts = append(parts, notes[len(notes)-1])
 	}
+	d.Notes = append(d.Notes, notes...)
 	return parts
+}
+
+// roomLeft is how many characters of a result are left for what comes after the
+// cell's output: never so few that it would say nothing.
+func (s *session) roomLeft(r *Result) int {
+	limit := s.bridge.opts.OutputLimit
+	return max(limit-utf8.RuneCountInString(r.details.Output), limit/5)
 }
 
 func valueText(v *valueReport, whole string, limit int) string {
@@ -129,25 +157,28 @@ func (s *session) progress(e *execution) Result {
 	r := Result{}
 	notices := s.takeNotices(e, &r)
 	s.mu.Lock()
-	output := e.takeOutput(s.bridge.opts.OutputLimit)
+	output := e.takeOutput(s.bridge.opts.OutputLimit, &r)
 	s.mu.Unlock()
-	parts := append(notices, output,
+	r.details.Status, r.details.Notes = "running", append(notices,
 		fmt.Sprintf("[cell %d is still running, for %s now of at most %s: call run_python with an empty `code` to wait for the rest, "+
 			"or with the code `%s` to stop it]", e.cell, inSeconds(time.Since(e.started)), inSeconds(e.timeout), interruptCode))
-	r.Text = join(parts)
+	r.Text = join(slices.Insert(slices.Clone(r.details.Notes), len(notices), output))
 	return r
 }
 
-// takeOutput returns what the cell printed that no call has shown yet. The
-// session's mu is held.
-func (e *execution) takeOutput(limit int) string {
+// takeOutput returns what the cell printed that no call has shown yet, and adds
+// it to the details of r. The session's mu is held.
+func (e *execution) takeOutput(limit int, r *Result) string {
 	fresh := e.output.since(e.shown)
 	e.shown = e.output.written()
 	if !e.hasEnded() { // the rest of a line that is being drawn comes with what follows
 		n := unfinished(fresh)
 		e.shown, fresh = e.shown-n, fresh[:len(fresh)-n]
 	}
-	return shorten(plain(fresh), limit, fmt.Sprintf("out[%d]", e.cell))
+	whole := plain(fresh)
+	shown := shorten(whole, limit, fmt.Sprintf("out[%d]", e.cell))
+	r.details.Cell, r.details.Output, r.details.Truncated = e.cell, shown, len(shown) != len(whole)
+	return shown
 }
 
 func (e *execution) hasEnded() bool {

@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,76 @@ func TestBars(t *testing.T) {
 	c.wants(t, "import sys\nfor i in range(1001):\n    print(f'\\r\\x1b[32m{i / 10:.1f} %\\x1b[0m', end='', file=sys.stderr)\nprint('\\ndone')", "100.0 %\ndone")
 	c.wants(t, "out[1].count('\\r'), out[1].count('\\x1b'), out[1].startswith('\\r\\x1b[32m0.0 %\\x1b[0m\\r')", "(1001, 2002, True)")
 	c.wants(t, "print('\\x1b]0;title\\a\\x1b[2J\\x1b[Hplain')", "plain")
+}
+
+// TestOutputLimit shows a result within the limit that was set, and what was cut
+// by its shape and both ends.
+func TestOutputLimit(t *testing.T) {
+	t.Parallel()
+	c := connect(t, setup{env: []string{"MCP_BRIDGE_OUTPUT_LIMIT=1000"}})
+	r := c.call(t, arguments{"code": "print('x' * 5000)\nrows = [{'id': i, 'name': f'name {i}'} for i in range(10_000)]\nrows"})
+	contains(t, r.text, "xxx\n[… 4,001 of 5,001 characters cut; the whole is in out[1] …]\nxxx", "the whole is in _ and out[1].value")
+	if len(r.text) > 1600 {
+		t.Errorf("%d bytes are shown: %s", len(r.text), r.text)
+	}
+	c.wants(t, "out[1].value is rows, len(out[1])", "(True, 5001)")
+	contains(t, c.run(t, "rows"), "[{'id': 0, 'name': 'name 0'},", "{'id': 9999, 'name': 'name 9999'}]\n",
+		"[cut: list of 10,000 dict: id, name; the whole is in _ and out[3].value]")
+	c.wants(t, "display({'a': 1}); print('then'); display('x')", "{'a': 1}\nthen\n'x'")
+}
+
+// TestOutputModeJSON has structured content only when it is asked for.
+func TestOutputModeJSON(t *testing.T) {
+	t.Parallel()
+	c := connect(t, setup{args: []string{"--output-mode=json"}})
+	for _, test := range []struct{ session, code, want string }{
+		{"value", "print('out')\n{'a': [1, None]}", `{"status":"ok","cell":1,"output":"out\n","value":{"a":[1,null]}}`},
+		{"repr", "{1, 2}", `{"status":"ok","cell":1,"value_text":"{1, 2}"}`},
+		{"exit", "import sys; sys.exit(4)", `{"status":"exit","cell":1,"exit_code":4}`},
+		{"error", "1 / 0", `{"status":"error","cell":1,"error":{"type":"ZeroDivisionError","message":"division by zero","traceback":`},
+		{"timeout", "import time; time.sleep(600)", `{"status":"timeout","cell":1,`},
+		{"lost", "import os; os.kill(os.getpid(), 9)", `{"status":"lost","cell":1,"error":{"message":"Error: the Python process ended: it was killed`},
+	} {
+		timeout := 60
+		if test.session == "timeout" {
+			timeout = 1
+		}
+		result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: arguments{
+			"code": test.code, "session": test.session, "timeout": timeout,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := result.Content[0].(*mcp.TextContent).Text
+		if !strings.HasPrefix(text, test.want) {
+			t.Errorf("%s: got %s", test.session, text)
+		}
+		var same any
+		if err := json.Unmarshal([]byte(text), &same); err != nil || !reflect.DeepEqual(same, result.StructuredContent) {
+			t.Errorf("%s: %v: the text is not the structured content %v", test.session, err, result.StructuredContent)
+		}
+	}
+	compact := connect(t, setup{})
+	if r, err := compact.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: arguments{"code": "1"}}); err != nil || r.StructuredContent != nil {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// TestWrongOutputSettings shows what is wrong where it was given.
+func TestWrongOutputSettings(t *testing.T) {
+	t.Parallel()
+	for setting, words := range map[string]string{
+		"MCP_BRIDGE_OUTPUT_MODE=toon": "MCP_BRIDGE_OUTPUT_MODE: toon is not supported: no maintained Go library",
+		"MCP_BRIDGE_OUTPUT_MODE=xml":  "compact or json",
+		"MCP_BRIDGE_OUTPUT_LIMIT=10":  "is out of range: give 500 to",
+	} {
+		s := setup{env: []string{setting}}
+		out, err := s.command(t, "run").CombinedOutput()
+		if err == nil {
+			t.Errorf("%s is accepted", setting)
+		}
+		contains(t, string(out), words)
+	}
 }
 
 // TestProgressOfACell shows that a client hears what a cell printed last while

@@ -35,26 +35,26 @@ class Runner:
         self._shown = []  # what _, __ and ___ are, if we have set them
         self.cell = 0  # the number of the latest one
 
-    def run(self, cell, code, value_limit, **extras):
+    def run(self, cell, code, value_limit, mode="compact", **extras):
         """Run code as cell number `cell`; return the report for the host."""
+        self._display.begin(value_limit, mode)
         try:
             for name, value in extras.items():
                 EXTRAS[name](self._namespace, value)
-            return self._run(cell, code, value_limit)
+            return self._run(cell, code)
         except KeyboardInterrupt as late:  # it came while the report was made
             self._guard.disarm()
             return {"cell": cell, "status": "error", "error": tracebacks.describe(late)}
         finally:
             self._threads.running = None
 
-    def _run(self, cell, code, value_limit):
+    def _run(self, cell, code):
         self.cell = self._threads.running = cell
         report = {"cell": cell, "status": "ok"}
         code = code.removeprefix("\ufeff")  # a file's byte order mark
         self._sources.add(cell, code)
         self._world.repair()
         signal.signal(signal.SIGINT, self._guard.on_sigint)  # a cell may have replaced it
-        self._display.begin(value_limit)
         try:
             self._guard.arm()
             try:

@@ -49,12 +49,12 @@ class Display:
     """display(x, …): show values now, in the order of what is printed."""
 
     def __init__(self):
-        self._limit = 0
         self.begin(20_000)
 
-    def begin(self, limit):
-        """A cell begins."""
+    def begin(self, limit, mode="compact"):
+        """A cell begins. In mode "json" its value is wanted as JSON, too."""
         self._limit = limit
+        self._mode = mode
         self._pictures = []
         self._size = 0
         self._notes = []
@@ -110,8 +110,15 @@ class Display:
         """Put the value that a cell ends with into its report."""
         shown = _show(value, self._limit, self)
         self.add(shown.pop("pictures"))
-        if shown:
-            report["value"] = shown
+        if not shown:
+            return
+        report["value"] = shown
+        if self._mode == "json":
+            from . import jsonable
+
+            text = jsonable.encode(value, self._limit)
+            if text is not None:
+                shown["json"] = text
 
     def report(self, report):
         """Add the pictures to a cell's report."""

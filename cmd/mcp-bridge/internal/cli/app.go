@@ -86,6 +86,7 @@ type app struct {
 type appOptions struct {
 	sweep       bool          // remove, in the background, what dead bridges left
 	outputLimit int           // see bridge.Options
+	outputMode  bridge.Mode   // see bridge.Options
 	yield       time.Duration // see bridge.Options
 	warm        int           // see bridge.Options
 }
@@ -129,6 +130,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Yield:          opts.yield,
 		PullTimeout:    time.Duration(r.settings.pullTimeout),
 		OutputLimit:    opts.outputLimit,
+		OutputMode:     opts.outputMode,
 
 		Warm:         opts.warm,
 		MaxSandboxes: r.settings.maxSandboxes,

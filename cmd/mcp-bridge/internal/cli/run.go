@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 )
 
 func (r *root) runCommand() *cobra.Command {
@@ -22,6 +24,7 @@ func (r *root) runCommand() *cobra.Command {
 			}
 			a, err := r.open(cmd.Context(), appOptions{
 				sweep: true, yield: time.Duration(r.settings.yield), warm: r.settings.warm,
+				outputLimit: r.settings.outputLimit, outputMode: bridge.Mode(r.settings.outputMode),
 			})
 			if err != nil {
 				return err

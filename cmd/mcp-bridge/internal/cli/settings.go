@@ -8,8 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
+
+// leastOutput is how many characters a model has to be shown to know what went
+// wrong.
+const leastOutput = 500
 
 // auto is the --runtime that takes the first engine that works.
 const auto = "auto"
@@ -43,6 +48,8 @@ type settings struct {
 	timeout        seconds
 	maxTimeout     seconds
 	yield          seconds
+	outputLimit    int
+	outputMode     outputMode
 
 	warm         int
 	maxSandboxes int
@@ -105,6 +112,12 @@ func (s *settings) addPull(flags *pflag.FlagSet) {
 func (s *settings) addRun(flags *pflag.FlagSet) {
 	s.yield = seconds(45 * time.Second)
 	s.idleTimeout = secondsOrNever(300 * time.Second)
+	flags.IntVar(&s.outputLimit, "output-limit", 20_000, "characters of a result that a model is shown; the rest stays in out[n]")
+	s.outputMode = outputMode(bridge.ModeCompact)
+	flags.Var(&s.outputMode, "output-mode", "form of results: compact (text), or json (structured content)")
+	check(flags, "output-limit", func() error {
+		return atLeast(s.outputLimit >= leastOutput && s.outputLimit <= execOutput, fmt.Sprintf("is out of range: give %d to %d", leastOutput, execOutput))
+	})
 	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
 	flags.IntVar(&s.warm, "warm", 1, "spare sandboxes kept ready for sessions to come")
 	flags.IntVar(&s.maxSandboxes, "max-sandboxes", 16, "sandboxes at a time, spare ones included; the one idle longest makes room")

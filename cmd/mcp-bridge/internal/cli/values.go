@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -105,6 +106,23 @@ func (t *transport) String() string { return string(*t) }
 
 // Type names the value in help texts.
 func (*transport) Type() string { return "name" }
+
+// outputMode is a bridge.Mode as a flag.
+type outputMode bridge.Mode
+
+func (m *outputMode) Set(text string) error {
+	parsed, err := bridge.ParseMode(text)
+	if err != nil {
+		return err
+	}
+	*m = outputMode(parsed)
+	return nil
+}
+
+func (m *outputMode) String() string { return string(*m) }
+
+// Type names the value in help texts.
+func (*outputMode) Type() string { return "name" }
 
 // anyOf lists names to choose from.
 func anyOf(names []string) string {
