@@ -7,7 +7,8 @@ Python finds by itself goes first.
 import sys
 
 # name → module of ours; its function fill(module) fills it. What is registered goes first.
-OURS = {"skills": "skills", "user_tools": "skills"}
+OURS = {"skills": "skills", "user_tools": "skills", "mcp": "compat", "mcp.runtime": "compat", "mcp.servers": "compat"}
+_OUR_PACKAGES = {"mcp": None, "mcp.servers": "compat"}  # the same for any module below a package
 
 _makers = {}  # name → function(module) that fills it
 _packages = {}  # name → function(module) that fills any module below it
@@ -36,7 +37,7 @@ class Finder:
         """The spec of a registered module, or None."""
         if _maker(name) is None:
             return None
-        spec = type(sys.__spec__)(name, self, origin="mcp-bridge", is_package=name in _packages)
+        spec = type(sys.__spec__)(name, self, origin="mcp-bridge", is_package=name in _packages or name in _OUR_PACKAGES)
         return spec
 
     def create_module(self, spec):
@@ -53,10 +54,12 @@ def _maker(name):
     parent = name.rpartition(".")[0]
     if parent in _packages:
         return _packages[parent]
-    return _fill_by_ours if name in OURS else None
+    return _fill_by_ours if name in OURS or _OUR_PACKAGES.get(parent) else None
 
 
 def _fill_by_ours(module):
     from importlib import import_module
 
-    import_module(f"{__package__}.{OURS[module.__name__]}").fill(module)
+    name = module.__name__
+    ours = OURS.get(name) or _OUR_PACKAGES[name.rpartition(".")[0]]
+    import_module(f"{__package__}.{ours}").fill(module)

@@ -12,9 +12,25 @@ import sys
 
 # name → module of ours; its function provide(client, name) makes the thing.
 SHOWN = {"memory": "memory", "skills": "skills"}
-HIDDEN = {"StateError": "kept", "SkillError": "skills"}
+HIDDEN = {
+    "StateError": "kept",
+    "SkillError": "skills",
+    **dict.fromkeys(
+        "mcp runtime mcp_servers LOADED_MCP_SERVERS MCPError discovered_servers list_servers list_servers_sync list_tools "
+        "list_tools_sync describe_server list_loaded_server_metadata query_tool_docs query_tool_docs_sync search_tool_docs "
+        "search_tool_docs_sync call_tool capability_summary save_tool save_memory load_memory get_memory delete_memory "
+        "list_memories update_memory memory_exists get_memory_info".split(),
+        "compat",
+    ),
+    **dict.fromkeys(
+        "read_file write_file list_files delete_file search_tools get_tool_definition list_tool_categories save_skill "
+        "load_skill list_skills tokenize_pii detokenize_pii sanitize_pii restore_pii filter_by_field summarize_list "
+        "aggregate_stats format_output get_execution_stats".split(),
+        "helpers",
+    ),
+}
 # The same for all names that begin so, up to the first underscore.
-PREFIXES = {}
+PREFIXES = {"mcp_": "compat"}
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -73,6 +89,14 @@ class Provider:
         self.look_through(text)
         return found
 
+    def original(self, name):
+        """What was in the namespace from the start."""
+        return self._ours[name]
+
+    def client(self):
+        """The connection to the host."""
+        return self._client
+
     def is_ours(self, name, thing):
         """Whether thing is what every cell finds under that name."""
         known = self._ours if name in self._ours else self._made
@@ -128,6 +152,16 @@ def is_ours(name, thing):
 def knows(name):
     """See Provider."""
     return _provider.knows(name)
+
+
+def original(name):
+    """See Provider."""
+    return _provider.original(name)
+
+
+def client():
+    """See Provider."""
+    return _provider.client()
 
 
 def made(name):
