@@ -87,14 +87,21 @@ class Runner:
             code, tree = self._parse_indented(cell, code, filename, error)
         body, last = split(tree)
         shown = last is not None and not ends_in_semicolon(code, last)
+        value = block = None
         if body.body:
             block = self._compile(body, filename, "exec")
             self._sources.flags |= future_flags(body)
             self._evaluate(block)
-        if last is None:
-            return None
-        value = self._evaluate(self._compile(ast.Expression(last.value), filename, "eval"))
-        return value if shown else None
+        if last is not None:
+            value = self._evaluate(self._compile(ast.Expression(last.value), filename, "eval"))
+            if not shown:
+                return None
+        if value is None and block is not None and "result" in block.co_names:
+            from . import results
+
+            if results.is_meant(body, last):
+                return self._namespace.get(results.NAME)
+        return value
 
     def _parse(self, code, filename):
         return compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS | self._sources.flags, dont_inherit=True)

@@ -297,6 +297,26 @@ class HelpersTest(CompatTest):
         self.check("format_output({'a': 1})", "'{\\n  \"a\": 1\\n}'")
         self.check("t = format_output(list(range(999)), max_chars=60); len(t), t[-26:]", "(60, ' (6,885 characters in all)')")
 
+    def test_result(self):
+        for code, want in (
+            ("result = 5", "5"),
+            ("for x in (1, 2):\n    result = x * 2", "4"),
+            ("result = {'a': 1}\nprint('done')", "{'a': 1}"),
+            ("result = 1\nresult = result + 1", "2"),
+            ("result: int = 3\nresult += 1", "4"),
+            ("result = result2 = 1\nresult2 + 1", "2"),
+            ("result = 6\nprint(result)", None),
+            ("result = 6\nx = result", None),
+            ("result = 6; print();", None),
+            ("x = result", None),
+            ("def f():\n    result = 9\nf()", None),
+            ("for result in (1, 2): pass", None),
+            ("import json as result", None),
+            ("result = None", None),
+        ):
+            self.check(code, want)
+        self.check("_", "2")
+
     def test_get_execution_stats(self):
         self.run_ok("memory['k'] = 1")
         self.check("s = get_execution_stats(); s.servers, s.tools, s.memories, s.skills, s.uptime_s >= 0, 'skills' in s.capabilities", "(3, 4, 1, 0, True, True)")
