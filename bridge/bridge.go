@@ -182,7 +182,8 @@ func (r *Request) key() string {
 	return r.client + "/" + r.Session // a name has no slash
 }
 
-// logged is the session's name, unless whoever reads it could use that session.
+// logged is the session's name for logs and for what is kept, unless whoever
+// reads it could use that session.
 func (r *Request) logged() string {
 	if r.client == sessionlessClient && len(r.Session) > 8 {
 		return r.Session[:6] + "…"
@@ -207,7 +208,7 @@ func (b *Bridge) session(req Request) (*session, error) {
 		if len(b.sessions) >= b.opts.MaxSessions && !b.forget() {
 			return nil, fmt.Errorf("there are %d sessions in use already, the most allowed: use one of them", len(b.sessions))
 		}
-		s = newSession(b, name)
+		s = newSession(b, req.logged())
 		b.sessions[name] = s
 	}
 	s.calls++

@@ -86,7 +86,7 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	until := time.Now().Add(patience)
 	switch {
 	case isInterrupt(req.Code):
-		return s.interrupt(ctx, until), nil
+		return s.interrupt(ctx, req, until), nil
 	case req.Code == "":
 		e := s.join()
 		if e == nil {
@@ -95,12 +95,8 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 		defer s.follow(e, req.Working)()
 		return s.await(ctx, e, nil, until), nil
 	}
-	if err := s.takeTurn(ctx, patience); err != nil {
-		return Result{}, err
-	}
-	e, k, err := s.begin(ctx, req)
+	e, k, err := s.wait(ctx, req, patience)
 	if err != nil {
-		s.endTurn()
 		return Result{}, err
 	}
 	if least := time.Now().Add(patience / 10); until.Before(least) {
@@ -110,13 +106,29 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	return s.await(ctx, e, k, until), nil
 }
 
+// wait waits for the session's turn and starts a cell.
+func (s *session) wait(ctx context.Context, req Request, patience time.Duration) (*execution, *kernel, error) {
+	w := startWaiting(req.Working, s.turnText)
+	defer w.stop()
+	if err := s.takeTurn(ctx, patience); err != nil {
+		return nil, nil, err
+	}
+	w.next("starting a sandbox")
+	req.Progress = w.pulling(req.Progress)
+	e, k, err := s.begin(ctx, req)
+	if err != nil {
+		s.endTurn()
+	}
+	return e, k, err
+}
+
 func isInterrupt(code string) bool { return strings.TrimSpace(code) == interruptCode }
 
 // waits reports whether code is no cell, but about the one that runs.
 func waits(code string) bool { return code == "" || isInterrupt(code) }
 
 // interrupt stops the running cell, waits for its end and shows it.
-func (s *session) interrupt(ctx context.Context, until time.Time) Result {
+func (s *session) interrupt(ctx context.Context, req Request, until time.Time) Result {
 	e := s.join()
 	if e == nil {
 		return Result{Text: "Nothing is running in this session."}
@@ -124,6 +136,7 @@ func (s *session) interrupt(ctx context.Context, until time.Time) Result {
 	if k := s.markStopped(e); k != nil {
 		k.interrupt(e.cell)
 	}
+	defer s.follow(e, req.Working)()
 	return s.await(ctx, e, nil, until)
 }
 
@@ -231,7 +244,7 @@ func (s *session) busy(waited time.Duration) error {
 	defer s.mu.Unlock()
 	what := "the session is busy"
 	if e := s.running; e != nil {
-		what = fmt.Sprintf("cell %d is still running, for %s now", e.cell, inSeconds(time.Since(e.started)))
+		what = fmt.Sprintf("cell %d is still running, %s", e.cell, e.soFar())
 	}
 	return fmt.Errorf("%s, and this code was not run, having waited %s for its turn: send it again, "+
 		"wait for the cell with an empty `code`, stop it with `%s` as the code, or name another session",

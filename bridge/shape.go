@@ -159,11 +159,24 @@ func (s *session) progress(e *execution) Result {
 	s.mu.Lock()
 	output := e.takeOutput(s.bridge.opts.OutputLimit, &r)
 	s.mu.Unlock()
+	with := "an "
+	if s.name != "" {
+		with = "this `session` and "
+	}
 	r.details.Status, r.details.Notes = "running", append(notices,
-		fmt.Sprintf("[cell %d is still running, for %s now of at most %s: call run_python with an empty `code` to wait for the rest, "+
-			"or with the code `%s` to stop it]", e.cell, inSeconds(time.Since(e.started)), inSeconds(e.timeout), interruptCode))
+		fmt.Sprintf("[cell %d is still running, %s: call run_python with %sempty `code` to wait for the rest, or with the code `%s` to stop it]",
+			e.cell, e.soFar(), with, interruptCode))
 	r.Text = join(slices.Insert(slices.Clone(r.details.Notes), len(notices), output))
 	return r
+}
+
+// soFar says how long a cell runs.
+func (e *execution) soFar() string {
+	since := time.Since(e.started).Round(time.Second)
+	if since > e.timeout {
+		return fmt.Sprintf("for %s now, of which it had %s: it is being stopped", inSeconds(since), inSeconds(e.timeout))
+	}
+	return fmt.Sprintf("for %s now of at most %s", inSeconds(since), inSeconds(e.timeout))
 }
 
 // takeOutput returns what the cell printed that no call has shown yet, and adds

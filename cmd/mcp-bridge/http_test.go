@@ -301,10 +301,15 @@ func TestHTTPSessionless(t *testing.T) {
 		}
 		contains(t, r.text, told)
 	}
+	// What is kept for all sessions does not give the name away.
+	c.runIn(t, first[1], "memory['from'] = 'the first'")
+	r := c.call(t, arguments{"session": second[1], "code": "memory.info('from')"})
+	contains(t, r.text, first[1][:6])
+	lacks(t, r.text, first[1])
 	// What outlasts its call is waited for, and stopped, by name.
-	r := c.call(t, arguments{"code": "import time\nprint('begun')\nwhile True: time.sleep(0.1)", "session": first[1], "timeout": 60})
+	r = c.call(t, arguments{"code": "import time\nprint('begun')\nwhile True: time.sleep(0.1)", "session": first[1], "timeout": 60})
 	contains(t, r.text, "begun", "still running")
-	contains(t, c.call(t, arguments{"code": "", "session": first[1]}).text, "still running")
+	contains(t, c.call(t, arguments{"code": "", "session": first[1]}).text, "still running", "with this `session` and empty `code`")
 	contains(t, c.call(t, arguments{"code": "session.interrupt()", "session": first[1]}).text, "Interrupted by")
 	lacks(t, l.stderr.String(), first[1], second[1])
 }

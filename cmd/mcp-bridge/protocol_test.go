@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -36,6 +37,48 @@ func TestInterruptCode(t *testing.T) {
 	}
 	c.wants(t, "session.interrupt()", "Nothing is running in this session.")
 	c.wants(t, "kept", "'kept'")
+}
+
+// TestProgressInTheQueue tells a client what its call waits for.
+func TestProgressInTheQueue(t *testing.T) {
+	t.Parallel()
+	heard := make(chan string, 100)
+	c := connectHearing(t, setup{}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			heard <- r.Params.Message
+		},
+	})
+	c.run(t, "import os, time")
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		_, _ = c.try(t.Context(), arguments{"code": "while True: time.sleep(0.1)", "timeout": 100})
+	}()
+	params := &mcp.CallToolParams{Name: "run_python", Arguments: arguments{"code": "1"}}
+	params.SetProgressToken("token")
+	second := make(chan struct{})
+	go func() {
+		defer close(second)
+		for { // it may be the first to get there
+			if r, err := c.CallTool(t.Context(), params); err != nil || r.IsError {
+				return
+			}
+			select {
+			case <-first:
+				return
+			default:
+			}
+		}
+	}()
+	select {
+	case line := <-heard:
+		contains(t, line, "waiting for cell ", " to end, for ")
+	case <-time.After(patience):
+		t.Error("the client heard nothing")
+	}
+	c.call(t, arguments{"code": "session.interrupt()"})
+	<-first
+	<-second
 }
 
 // TestContext passes data along with a cell, that no model has to write.
