@@ -134,7 +134,7 @@ func (h *httpHandler) end(server *http.Server) {
 	defer cancel()
 	h.bridge.drain(ctx)
 	for session := range h.sessions.Sessions() {
-		go session.Close() //nolint:errcheck // it waits for calls, which end with the Bridge at the latest
+		go session.Close() // it waits for calls, which end with the Bridge at the latest
 	}
 	if err := server.Shutdown(ctx); err != nil {
 		_ = server.Close()

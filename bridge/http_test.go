@@ -79,7 +79,7 @@ func TestHTTPClientsAreBounded(t *testing.T) {
 		}
 		soon(t, "its sandbox is gone", func() bool { _, open := e.started(); return open == 2 })
 		for _, c := range all[1:] {
-			go c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "sleep 10h"}}) //nolint:errcheck // until the end
+			go c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "sleep 10h"}}) // until the end
 		}
 		soon(t, "both are at work", func() bool { return e.asleep() == 2 })
 		if _, err := connectHTTP(t, url, "2025-11-25"); err == nil || !strings.Contains(err.Error(), "2 clients are at work") {
@@ -116,7 +116,7 @@ func TestHTTPConnectionsAreBounded(t *testing.T) {
 		address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), bridge.HTTPPath)
 		var idle []net.Conn
 		for range 2 {
-			c, err := net.Dial("tcp", address) //nolint:noctx // a test
+			c, err := net.Dial("tcp", address)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestHTTPConnectionsAreBounded(t *testing.T) {
 		}
 		answered := make(chan error, 1)
 		go func() {
-			r, err := http.Get(url) //nolint:noctx // a test
+			r, err := http.Get(url)
 			if err == nil {
 				r.Body.Close()
 			}
