@@ -7,6 +7,7 @@ import threading
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without the cost of importing inspect
 # What needs a running loop though it awaits nothing: the loop runs for these, too.
 _NEEDS_LOOP = {"create_task", "ensure_future", "get_running_loop"}
+_RUNS_LOOP = {"run_until_complete", "run_forever"}  # of its own, which cannot be within another
 _FAREWELL = 2  # seconds for what was interrupted to run its finally blocks
 
 
@@ -22,7 +23,10 @@ class Loop:
         """Whether code needs the loop."""
         if code.co_flags & _CO_COROUTINE:
             return True
-        return not _NEEDS_LOOP.isdisjoint(code.co_names) and ("asyncio" in sys.modules or "asyncio" in code.co_names)
+        names = code.co_names
+        if _NEEDS_LOOP.isdisjoint(names) or not _RUNS_LOOP.isdisjoint(names):
+            return False
+        return "asyncio" in sys.modules or "asyncio" in names
 
     def evaluate(self, evaluate, code, namespace):
         """evaluate(code, namespace), with the loop running if it is wanted."""
