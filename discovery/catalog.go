@@ -155,7 +155,7 @@ func filePrefix(s Server) string {
 func (c *Catalog) removeOthers(s Server, keep string) {
 	prefix := filePrefix(s)
 	for _, e := range c.entries() {
-		if path := filepath.Join(c.dir, e.Name()); strings.HasPrefix(e.Name(), prefix) && path != keep {
+		if path := filepath.Join(c.dir, e.Name()); strings.HasPrefix(e.Name(), prefix) && path != keep && path != c.shapesPath(s) {
 			_ = os.Remove(path)
 		}
 	}

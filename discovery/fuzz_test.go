@@ -68,6 +68,10 @@ func FuzzDocument(f *testing.F) {
 		if len(d.Params) > maxParams || utf8.RuneCountInString(d.Signature) > 2*maxSignatureLength || utf8.RuneCountInString(d.Description) > maxToolDescription {
 			t.Errorf("unbounded: %d parameters, signature of %d", len(d.Params), len(d.Signature))
 		}
+		full := Describe(Tool{Name: name, InputSchema: raw, OutputSchema: raw, Description: description}, d, nil, Full)
+		if checkText(t, strings.ReplaceAll(full, "\n", "")); len(full) > 2*maxDocLength {
+			t.Errorf("%d bytes of documentation", len(full))
+		}
 		if _, err := json.Marshal(docs); err != nil {
 			t.Error(err)
 		}
@@ -109,6 +113,32 @@ func FuzzCheck(f *testing.F) {
 		checkText(t, err.Error())
 		if len(err.Error()) > 4000 {
 			t.Errorf("%d bytes of text", len(err.Error()))
+		}
+	})
+}
+
+// FuzzObserve: any result has a bounded shape, which is stored and read again.
+func FuzzObserve(f *testing.F) {
+	for _, seed := range []string{
+		`{"content":[{"type":"text","text":"[{\"a\": 1}, {\"b\": [null, 1.5]}]"}]}`, `{"structuredContent":{"k":{"x@y":1}},"content":[{"type":"image"}]}`,
+		`{"isError":false,"content":[{"type":"resource","resource":{"text":"{}","mimeType":"a/json"}},{"type":"x"}]}`,
+	} {
+		f.Add([]byte(seed), []byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, one, other []byte) {
+		a, b := Observe(one), Observe(other)
+		m := a.Merged(b)
+		checkText(t, m.String())
+		if !m.usable(0) || m.nodes() > maxShapeNodes || len(m.String()) > maxReturnLength {
+			t.Errorf("not usable: %s", m)
+		}
+		if again := m.Merged(b); !again.Merged(b).Equal(again) {
+			t.Errorf("%s does not settle", m)
+		}
+		data, err := json.Marshal(m)
+		var back *Shape
+		if err != nil || json.Unmarshal(data, &back) != nil || !back.Equal(m) {
+			t.Errorf("%v: %s", err, data)
 		}
 	})
 }

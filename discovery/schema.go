@@ -169,7 +169,7 @@ func (r *renderer) param(p field) Param {
 		param.Default = pythonLiteral(def)
 	}
 	// Names that the type has no room for can still be read, and searched for.
-	if strings.Contains(param.Type, "...") || strings.Contains(param.Type, "dict") {
+	if strings.Contains(param.Type, "...") || !strings.Contains(param.Type, "{") {
 		if keys := r.keys(schema); keys != "" {
 			param.Description = strings.TrimSpace(param.Description + " Keys: " + keys)
 		}

@@ -28,6 +28,8 @@ type ToolDoc struct {
 	Aliases     []string        `json:"aliases,omitempty"`     // further names it goes by
 	Returns     string          `json:"returns,omitempty"`     // the type of what a call returns, if known
 	Annotations json.RawMessage `json:"annotations,omitempty"` // the hints MCP defines that are booleans
+
+	learnable bool
 }
 
 // A Param is one parameter of a tool.
@@ -93,7 +95,8 @@ func document(path string, t Tool) ToolDoc {
 		complete = !f.cut
 		doc.Open = f.cut || f.open || len(doc.Params) == 0 && !f.closed
 	}
-	if out := outputType(t); !out.isAny() {
+	out := outputType(t)
+	if doc.learnable = out.vague(); !out.isAny() {
 		doc.Returns = out.text(maxReturnLength)
 	}
 	doc.Signature = signature(path, doc.Params, complete) + arrow(doc.Returns)

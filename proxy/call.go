@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,13 +64,18 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 	if args, err = u.checked(ctx, s, name, args); err != nil {
 		return nil, err
 	}
-	return u.send(ctx, s, request{
+	begun := time.Now()
+	raw, err := u.send(ctx, s, request{
 		method: "tools/call", stub: `{"content":[]}`, what: u.tool(name), hint: "check the tool's signature and parameters",
 		send: func(ctx context.Context, server *mcp.ClientSession) error {
 			_, err := server.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
 			return err
 		},
 	})
+	if err == nil {
+		u.learn(ctx, name, raw, time.Since(begun))
+	}
+	return raw, err
 }
 
 // tool names a tool of u in messages.

@@ -35,7 +35,7 @@ const (
 // owns conn and closes it, except after wire.ErrResynced: then it may be served
 // again.
 //
-// The methods are tools/call, tools/search, tools/list, servers/list,
+// The methods are tools/call, tools/search, tools/list, tools/describe, servers/list,
 // resources/list, resources/templates, resources/read, prompts/list,
 // prompts/get, and those of extra, which may be nil; the notification cancel ends a request.
 // Options.MaxInFlight requests are answered at a time; a bounded number wait,
@@ -306,6 +306,8 @@ func (c *callbacks) handler(method string) Handler {
 		return c.toolsSearch
 	case "tools/list":
 		return c.toolsList
+	case "tools/describe":
+		return c.toolsDescribe
 	case "servers/list":
 		return c.serversList
 	case "resources/list":
@@ -372,6 +374,22 @@ func (c *callbacks) toolsList(ctx context.Context, params json.RawMessage) (json
 		return nil, err
 	}
 	return c.marshal(ctx, map[string][]discovery.ToolDoc{"tools": nonNil(tools)})
+}
+
+func (c *callbacks) toolsDescribe(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	var describe struct {
+		Server string           `json:"server"`
+		Tool   string           `json:"tool"`
+		Detail discovery.Detail `json:"detail"` // full if it is left out
+	}
+	if err := decodeParams(params, &describe); err != nil {
+		return nil, err
+	}
+	text, err := c.proxy.Describe(ctx, describe.Server, describe.Tool, describe.Detail)
+	if err != nil {
+		return nil, err
+	}
+	return c.marshal(ctx, map[string]string{"doc": text})
 }
 
 func (c *callbacks) serversList(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {

@@ -94,6 +94,9 @@ func TestCallbacks(t *testing.T) {
 	if err := json.Unmarshal(s.ask("tools/list", `{"server":"legacy"}`).Result, &list); err != nil || len(list.Tools) != 9 {
 		t.Errorf("tools/list gave %+v, %v", list, err)
 	}
+	if got := string(s.ask("tools/describe", `{"server":"legacy","tool":"weird","detail":"brief"}`).Result); got != `{"doc":"legacy.weird(zulu: int = None, alpha: str = None)"}` {
+		t.Errorf("tools/describe gave %s", got)
+	}
 	want := `{"servers":[{"name":"legacy","ident":"legacy","description":"","tools":9,"state":"ready","error":""}]}`
 	if got := string(s.ask("servers/list", "").Result); got != want {
 		t.Errorf("servers/list gave %s, want %s", got, want)

@@ -23,7 +23,7 @@ type checkers struct {
 // checker returns what checks the arguments of a tool, nil if nothing can. Why
 // not is said once.
 func (t *toolset) checker(u *upstream, name string) *discovery.Checker {
-	c := &t.checkers
+	c := t.checkers
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if checker, ok := c.of[name]; ok {

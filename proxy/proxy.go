@@ -24,6 +24,10 @@ type Options struct {
 	// because nothing is known of them; default 15 s.
 	SearchWait time.Duration
 
+	// LearnShapes keeps the form of the results of tools that do not declare it,
+	// never a value of them, and shows it as their return type.
+	LearnShapes bool
+
 	MaxInFlight     int // requests of one callback connection at a time; default 64
 	ListConcurrency int // servers started at a time to be searched; default 4
 }
@@ -225,6 +229,33 @@ func (p *Proxy) Servers() []ServerInfo {
 		}
 	}
 	return infos
+}
+
+// Describe writes the documentation of a tool, given by any of its names and
+// those of its server, as [discovery.Describe] does. It starts the server if
+// nothing is known of it, or of the tool, within ctx.
+//
+// Errors are *[Error].
+func (p *Proxy) Describe(ctx context.Context, server, tool string, detail discovery.Detail) (string, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return "", err
+	}
+	set := u.known()
+	if set == nil || set.names[tool] == "" {
+		s, err := u.session(ctx)
+		if err != nil {
+			return "", err
+		}
+		if set, _, err = u.list(ctx, s); err != nil {
+			return "", err
+		}
+	}
+	i, ok := set.index[set.names[tool]]
+	if !ok {
+		return "", u.noTool(set, tool)
+	}
+	return discovery.Describe(set.tools[i], set.docs[i], u.shapeOf(set, i), detail), nil
 }
 
 // Tools describes the tools of a server, given by name or identifier. It starts

@@ -43,6 +43,9 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int) (discovery.
 		return discovery.Result{}, doneError(ctx, "search")
 	}
 	result := p.index.get(p).Search(query, min(limit, maxLimit))
+	for i := range result.Hits {
+		p.refresh(&result.Hits[i])
+	}
 	if note != "" {
 		result.Note = strings.TrimSpace(result.Note + " " + note)
 	}
@@ -158,6 +161,20 @@ func (p *Proxy) park(s *session) {
 	if len(p.parked) > maxParked {
 		p.parked[0].retire()
 		p.parked = append([]*session(nil), p.parked[1:]...)
+	}
+}
+
+// refresh writes the signature of a hit as it is now: what is learned of results
+// does not change what is found.
+func (p *Proxy) refresh(hit *discovery.Hit) {
+	u := p.names[hit.Server]
+	if u == nil {
+		return
+	}
+	if set := u.known(); set != nil {
+		if i, ok := set.index[hit.Tool]; ok {
+			hit.Signature = set.docs[i].Signature
+		}
 	}
 }
 

@@ -38,13 +38,14 @@ const (
 // A toolset is what a server offers. It does not change, but for what it holds
 // ready.
 type toolset struct {
-	tools    []discovery.Tool
-	docs     []discovery.ToolDoc
-	names    map[string]string // names, identifiers and aliases to names
-	index    map[string]int    // names to places in tools and docs
-	complete bool              // false if the server has more than the bounds allow
+	tools       []discovery.Tool
+	docs        []discovery.ToolDoc
+	names       map[string]string // names, identifiers and aliases to names
+	index       map[string]int    // names to places in tools and docs
+	definitions []string          // of tools, as Tool.Definition has them
+	complete    bool              // false if the server has more than the bounds allow
 
-	checkers checkers
+	checkers *checkers
 }
 
 func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) *toolset {
@@ -54,6 +55,7 @@ func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) 
 		names:    make(map[string]string, 2*len(tools)),
 		index:    make(map[string]int, len(tools)),
 		complete: complete,
+		checkers: &checkers{},
 	}
 	for _, doc := range set.docs {
 		for _, alias := range doc.Aliases {
@@ -62,6 +64,9 @@ func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) 
 	}
 	for _, doc := range set.docs { // an identifier wins over another tool's alias
 		set.names[doc.Ident] = doc.Name
+	}
+	for _, tool := range tools {
+		set.definitions = append(set.definitions, tool.Definition())
 	}
 	for i, doc := range set.docs { // a name wins over another tool's identifier
 		set.names[doc.Name] = doc.Name
@@ -100,7 +105,7 @@ func (u *upstream) known() *toolset {
 	defer t.mu.Unlock()
 	if !t.loaded && u.proxy.opts.Catalog != nil {
 		if entry, ok := u.proxy.opts.Catalog.Get(u.server); ok && t.set == nil {
-			t.set = newToolset(u.server, entry.Tools, len(entry.Tools) < maxTools)
+			t.set = u.withLessons(newToolset(u.server, entry.Tools, len(entry.Tools) < maxTools))
 		}
 	}
 	t.loaded = true
@@ -128,7 +133,11 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (string
 	if !set.complete && len(tool) <= maxNameBytes {
 		return tool, nil
 	}
-	return "", errorf(UnknownTool, didYouMean(tool, set.candidates(), "see dir() of the server, or tools.search()"),
+	return "", u.noTool(set, tool)
+}
+
+func (u *upstream) noTool(set *toolset, tool string) *Error {
+	return errorf(UnknownTool, didYouMean(tool, set.candidates(), "see dir() of the server, or tools.search()"),
 		"server %s has no tool %s", quoteName(u.server.Name), quoteName(tool))
 }
 
@@ -236,6 +245,7 @@ func (u *upstream) store(tools []discovery.Tool, complete bool) *toolset {
 	}
 	set := newToolset(u.server, tools, complete)
 	u.tools.mu.Lock()
+	set = u.withLessons(set)
 	u.tools.set = set
 	u.tools.mu.Unlock()
 	u.proxy.index.invalidate()

@@ -33,7 +33,8 @@ type upstream struct {
 	failed    *Error            // of the last start; nil if it succeeded
 	failedAt  time.Time
 
-	tools toolbox // has a lock of its own
+	tools   toolbox // these have locks of their own
+	lessons lessons
 }
 
 // A flight is one piece of work that many callers wait for.

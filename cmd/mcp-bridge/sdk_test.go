@@ -38,8 +38,8 @@ func TestFunctionsOfTools(t *testing.T) {
 		{"prompt", "tools.prompt('special', 'greet', {'who': 'Ada'})", "user: Greet Ada"},
 		{"prompt of a server", "tools.special.prompt('greet', who='Ada').text", "'Greet Ada'"},
 		{"prompt that was listed", "(await tools.special.prompts()[0].aio('Ada'))[0].role", "'user'"},
-		{"doc", "print(tools.special.createIssue.doc)", "special.createIssue(issueTitle: str)\n\nA name in camelCase\n\n  issueTitle: str (required)"},
-		{"brief doc", "tools.special.createIssue.doc('brief')", "special.createIssue(issueTitle: str)   A name in camelCase"},
+		{"doc", "print(tools.special.createIssue.doc)", "special.createIssue(issueTitle: str) -> {issueTitle: str}\n\nA name in camelCase\n\nParameters:\n  issueTitle: str (required)"},
+		{"brief doc", "tools.special.createIssue.doc('brief')", "special.createIssue(issueTitle: str) -> {issueTitle: str}   A name in camelCase"},
 		{"full doc", "'issueTitle' in tools.special.createIssue.doc('full')", "True"},
 		{"kept in a variable", "import pickle\nsame = pickle.loads(pickle.dumps(tools.special.same))\nsame(7)['value']", "7"},
 	} {

@@ -31,7 +31,11 @@ def of_tool(tool):
 
 
 def text(tool):
-    """Signature, description, parameters."""
+    """Signature, description, parameters; with what the host has learned since the tool was listed."""
+    return _now(tool, "help", _text)
+
+
+def _text(tool):
     doc = tool._doc
     lines = [doc["signature"], ""]
     if doc.get("description"):
@@ -44,19 +48,29 @@ def text(tool):
     return "\n".join(lines).rstrip()
 
 
+def _now(tool, detail, otherwise):
+    try:
+        return _ask(tool, detail)
+    except RemoteError:
+        return otherwise(tool)
+
+
 def _full(tool):
     """All of it, schema, examples and the shape of results included: only the host knows that."""
-    params = {"server": tool.server, "tool": tool.name}
     try:
-        return tool._client.call("tools/describe", params)["doc"]
+        return _ask(tool, "full")
     except RemoteError as error:
         if error.code == _UNKNOWN_METHOD:
             return text(tool)
         raise of_host(error, tool.server, tool.name) from None
 
 
+def _ask(tool, detail):
+    return tool._client.call("tools/describe", {"server": tool.server, "tool": tool.name, "detail": detail})["doc"]
+
+
 _LEVELS = {
-    "brief": repr,
-    "signature": lambda tool: tool._doc["signature"],
+    "brief": lambda tool: _now(tool, "brief", repr),
+    "signature": lambda tool: _now(tool, "signature", lambda tool: tool._doc["signature"]),
     "full": _full,
 }

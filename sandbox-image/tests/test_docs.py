@@ -37,10 +37,12 @@ class Names(KernelTest):
         if method == "tools/list":
             return {"tools": DOCS}
         if method == "tools/describe":
-            if params["tool"] == "class":
+            if params["tool"] == "class" or params["detail"] != "full" and params["tool"] != "raw":
                 raise harness.Refusal("unknown method", "invalid", "", -32601)
-            if params["tool"] == "raw":
+            if params["tool"] == "raw" and params["detail"] == "full":
                 raise harness.Refusal("it is gone", "unknown_tool")
+            if params["tool"] == "raw":
+                return {"doc": f"{params['detail']}: demo.raw() -> list[int]"}
             return {"doc": f"# {params['server']}.{params['tool']}\nall of it"}
         if method == "tools/call":
             return {"content": [{"type": "text", "text": params["tool"]}], "isError": params["arguments"].get("x") == "bad"}
@@ -84,6 +86,8 @@ class Names(KernelTest):
             self.assertEqual(self.value(full), "# demo.createIssue\nall of it")
         self.assertEqual(self.value("tools.demo.class_.doc('full')"), "demo.class_()", "a host that does not describe")
         self.assertEqual(self.error("tools.demo.raw.doc('full')")["type"], "ToolError")
+        self.assertEqual(self.printed("help(tools.demo.raw)"), "help: demo.raw() -> list[int]\n", "what the host knows by now")
+        self.assertEqual(self.value("tools.demo.raw.doc('signature')"), "signature: demo.raw() -> list[int]")
         self.assertEqual(self.error("tools.demo.raw.doc('all')")["message"], "the levels of documentation are brief, signature, full, not 'all'")
         self.assertEqual(self.value("isinstance(tools.demo.raw.doc, str), tools.demo.doc == repr(tools.demo.doc)"), "(True, True)")
         self.assertEqual(self.value("tools.search('add')[0].doc"), self.value("tools.demo.get_sum.doc"))

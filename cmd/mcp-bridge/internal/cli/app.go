@@ -29,7 +29,9 @@ func (r *root) proxy(config *discovery.Config, log *slog.Logger) (*proxy.Proxy, 
 	if err != nil {
 		return nil, configError("set --cache-dir to a folder that you own", "%v", err)
 	}
-	return proxy.New(proxy.Options{Servers: config.Servers, Catalog: catalog, Logger: log, Version: programVersion()}), nil
+	return proxy.New(proxy.Options{
+		Servers: config.Servers, Catalog: catalog, LearnShapes: r.settings.learnShapes, Logger: log, Version: programVersion(),
+	}), nil
 }
 
 // catalogDir is where the catalog of tools is kept.

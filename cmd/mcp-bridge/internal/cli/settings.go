@@ -35,7 +35,9 @@ type settings struct {
 	stateDir   string
 	quota      sizeOrNone // of the workspace
 	allowSelf  bool
-	logLevel   slog.Level
+
+	learnShapes bool
+	logLevel    slog.Level
 
 	runtime        string
 	transport      transport
@@ -62,6 +64,7 @@ type settings struct {
 func (s *settings) addCommon(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.configDirs, "config-dir", nil, "folder of server definitions, repeatable (default ~/MCPs)")
 	flags.StringVar(&s.cacheDir, "cache-dir", "", "folder for the catalog of tools (default below the user's cache folder)")
+	flags.BoolVar(&s.learnShapes, "learn-shapes", true, "show as return types the form of results, never their values, that tools gave before")
 	flags.BoolVar(&s.allowSelf, "allow-self-server", false, "do not leave mcp-bridge itself out of the servers")
 	flags.TextVar(&s.logLevel, "log-level", slog.LevelWarn, "least level of log lines on stderr: debug, info, warn or error")
 }

@@ -153,49 +153,36 @@ func (r *root) listTools(ctx context.Context, p *proxy.Proxy, servers []string, 
 
 func (r *root) toolsDescribeCommand() *cobra.Command {
 	var asJSON bool
+	var detail string
 	cmd := &cobra.Command{
 		Use:     "describe SERVER.TOOL",
 		Short:   "Show a tool's signature, parameters and description",
-		Example: "  mcp-bridge tools describe github.create_issue",
+		Example: "  mcp-bridge tools describe github.create_issue --detail full",
 		Args:    oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"brief", "signature", "help", "full"}, detail) {
+				return usageError("", "--detail must be brief, signature, help or full, not %q", detail)
+			}
 			return r.withProxy(func(p *proxy.Proxy, _ *discovery.Config) error {
-				_, doc, err := findTool(cmd.Context(), p, args[0])
+				server, doc, err := findTool(cmd.Context(), p, args[0])
 				if err != nil {
 					return err
 				}
 				if asJSON {
 					return r.writeJSON(doc)
 				}
-				_, err = fmt.Fprint(r.io.Out, describe(doc))
+				text, err := p.Describe(cmd.Context(), server, doc.Name, discovery.Detail(detail))
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(r.io.Out, text)
 				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&detail, "detail", "help", "how much: brief, signature, help or full")
 	return cmd
-}
-
-func describe(doc discovery.ToolDoc) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", doc.Signature)
-	if doc.Description != "" {
-		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(doc.Description))
-	}
-	for i, p := range doc.Params {
-		if i == 0 {
-			b.WriteString("\nParameters:\n")
-		}
-		need := "required"
-		switch {
-		case !p.Required && p.Default != "":
-			need = "default " + p.Default
-		case !p.Required:
-			need = "optional"
-		}
-		fmt.Fprintf(&b, "  %s: %s (%s)  %s\n", p.Ident, p.Type, need, p.Description)
-	}
-	return b.String()
 }
 
 func (r *root) toolsCallCommand() *cobra.Command {
