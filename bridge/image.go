@@ -69,7 +69,8 @@ func (m *imager) fit(data []byte) (shown Image, note string, err error) {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
 		return Image{}, "", errors.New("it is none of PNG, JPEG, GIF and WebP")
 	}
-	config, _, err := image.DecodeConfig(bytes.NewReader(data))
+	pixels := essential(data)
+	config, _, err := image.DecodeConfig(bytes.NewReader(pixels))
 	width, height := config.Width, config.Height
 	switch {
 	case err != nil || width <= 0 || height <= 0:
@@ -78,7 +79,7 @@ func (m *imager) fit(data []byte) (shown Image, note string, err error) {
 		return Image{}, "", fmt.Errorf("it has %s × %s pixels, more than %d million: scale it down in Python, or save it to a file",
 			grouped(width), grouped(height), maxPixels/1_000_000)
 	}
-	decoded, _, err := image.Decode(bytes.NewReader(data))
+	decoded, _, err := image.Decode(bytes.NewReader(pixels))
 	if err != nil {
 		return Image{}, "", errDamaged
 	}
