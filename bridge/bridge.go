@@ -41,6 +41,14 @@ type Options struct {
 	// WorkspaceQuota bounds the files of cells that are kept there, in bytes;
 	// 100 MiB. Less than 0 keeps none.
 	WorkspaceQuota int64
+	// Hibernate saves there what cells have made when their sandbox is stopped or
+	// the Bridge closed, and restores it with the session's next call.
+	Hibernate bool
+	// StateLimit is how many bytes are saved of a session; 64 MiB.
+	StateLimit int
+	// Directory is where the bridge was started. What is saved of a session is
+	// restored where it was saved.
+	Directory string
 
 	Timeout     time.Duration // of a cell that does not ask for one; 30 s
 	MaxTimeout  time.Duration // the most a cell may ask for; 120 s
@@ -95,6 +103,7 @@ func New(opts Options) *Bridge {
 	setDefault(&opts.MaxSandboxes, 16)
 	setDefault(&opts.MaxSessions, 256)
 	setDefault(&opts.MaxWaiting, 32)
+	setDefault(&opts.StateLimit, 64<<20)
 	setDefault(&opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Timeout = min(opts.Timeout, opts.MaxTimeout)
 	opts.Limits = opts.Limits.WithDefaults()
@@ -125,8 +134,9 @@ type Request struct {
 	// leaves what an earlier one has set.
 	Context json.RawMessage
 
-	client string // whose session: names of one client mean nothing to another
-	known  bool   // the session has to be there already
+	client  string // whose session: names of one client mean nothing to another
+	known   bool   // the session has to be there already
+	program string // that the client is, by its own word
 
 	// Progress is told how far the image is if it has to be got first. It may
 	// be nil; it is called by Run itself, and may take its time.
@@ -209,6 +219,7 @@ func (b *Bridge) session(req Request) (*session, error) {
 			return nil, fmt.Errorf("there are %d sessions in use already, the most allowed: use one of them", len(b.sessions))
 		}
 		s = newSession(b, req.logged())
+		s.program, s.transient = req.program, req.client != ""
 		b.sessions[name] = s
 	}
 	s.calls++
@@ -234,6 +245,9 @@ func (b *Bridge) forget() bool {
 		}
 	}
 	if found {
+		if err := b.sessions[oldest].sleeping().end(); err != nil {
+			b.log.Warn("a session's saved state is not let go of", "error", err)
+		}
 		delete(b.sessions, oldest)
 	}
 	return found
@@ -290,7 +304,8 @@ func (b *Bridge) stopIdlest() bool {
 
 var errClosing = errors.New("mcp-bridge is shutting down")
 
-// Close interrupts every cell and removes every sandbox. It is idempotent.
+// Close interrupts every cell, saves the sessions that are to be, and removes
+// every sandbox. It is idempotent.
 func (b *Bridge) Close() {
 	b.mu.Lock()
 	b.closed = true

@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -157,6 +158,8 @@ type kernel struct {
 	callback *wire.Conn
 	raw      net.Conn // below callback
 
+	vars []string // what "set" has kept
+
 	mu         sync.Mutex
 	inflight   map[int]*cell
 	lostReason string // between lost and start
@@ -168,6 +171,8 @@ type cell struct {
 	Nonce       string  `json:"nonce"`
 	Number      int     `json:"cell"`
 	Code        string  `json:"code"`
+	Task        string  `json:"task"`
+	Limit       int     `json:"limit"`
 	Timeout     float64 `json:"timeout"`
 	Grace       float64 `json:"grace"`
 	ValueLimit  int     `json:"value_limit"`
@@ -250,7 +255,7 @@ func (k *kernel) loop() {
 		switch m.Method {
 		case "execute":
 			c := newCell(m)
-			k.box.note(c.Code)
+			k.box.note(cmp.Or(c.Task, c.Code))
 			k.inflight[c.Number] = c
 			switch {
 			case k.lostReason != "": // as the real one does when a cell crosses the loss
@@ -282,7 +287,19 @@ func (k *kernel) loop() {
 // run runs a cell: its first word says what to do with the rest.
 func (k *kernel) run(c *cell) {
 	word, rest, _ := strings.Cut(c.Code, " ")
+	if c.Task != "" {
+		word = c.Task
+	}
 	switch word {
+	case "save":
+		k.save(c)
+	case "restore":
+		k.restore(c)
+	case "set":
+		k.vars = append(k.vars, rest)
+		k.answer(c, nil, object{})
+	case "vars":
+		k.answer(c, nil, object{"value": object{"text": strings.Join(k.vars, " ")}})
 	case "print":
 		k.print(rest)
 		k.answer(c, nil, object{})

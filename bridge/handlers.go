@@ -16,5 +16,11 @@ func (s *session) handlers() map[string]proxy.Handler {
 		"workspace/get":    s.getFile,
 		"workspace/put":    s.putFile,
 		"workspace/delete": s.deleteFiles,
+
+		"kernel/save":    s.kernelSave,
+		"kernel/load":    s.kernelLoad,
+		"session/reset":  s.sessionReset,
+		"session/forget": s.sessionForget,
+		"session/info":   s.sessionInfo,
 	}
 }

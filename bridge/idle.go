@@ -26,9 +26,7 @@ func (s *session) stopIdle() {
 // so long; the next result says why. It reports whether it did, and waits until
 // the sandbox is gone.
 func (s *session) stop(idle time.Duration, why string) bool {
-	select {
-	case s.turn <- struct{}{}:
-	default:
+	if !s.tryTurn() {
 		return false // a cell runs
 	}
 	s.mu.Lock()
@@ -41,7 +39,7 @@ func (s *session) stop(idle time.Duration, why string) bool {
 	s.wg.Add(1)
 	s.mu.Unlock()
 	defer s.endTurn()
-	text := fmt.Sprintf("Note: the sandbox was stopped %s. %s.", why, s.bridge.goneText())
+	text := s.saveAndStop(k, why)
 	if k.isDead() {
 		text = s.bridge.replacedText(k.err)
 	}
@@ -53,6 +51,24 @@ func (s *session) stop(idle time.Duration, why string) bool {
 	s.notice = text
 	s.shrink()
 	return true
+}
+
+// tryTurn takes the turn if no cell runs.
+func (s *session) tryTurn() bool {
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	default:
+	}
+	if !s.yieldTurn() {
+		return false
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	case <-time.After(checkpointTime):
+		return false
+	}
 }
 
 // shrink forgets what only a session with a sandbox may keep: there can be many

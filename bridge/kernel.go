@@ -37,6 +37,7 @@ type kernel struct {
 	calls   *wire.Conn
 	log     *slog.Logger
 	memory  int64 // the sandbox's limit in bytes
+	started time.Time
 	place   *place
 
 	// filesVersion is the version of the host's files that the latest cell was
@@ -161,6 +162,7 @@ func connectKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		calls:   wire.NewConn(box.Callback()),
 		log:     opts.log.With("sandbox_id", box.ID()),
 		memory:  opts.limits.MemoryBytes,
+		started: time.Now(),
 		place:   opts.place,
 		dead:    make(chan struct{}),
 		ready:   make(chan struct{}),
@@ -246,6 +248,8 @@ func (k *kernel) greet(ctx context.Context) error {
 
 // A task is a cell for the kernel.
 type task struct {
+	kind       string // what the REPL is to do; "" is to run a cell
+	limit      int    // bytes; for those that save and restore
 	cell       int
 	code       string
 	context    json.RawMessage // for the cell's `context`; nil leaves that as it is
@@ -263,6 +267,9 @@ func (t *task) params(nonce string) json.RawMessage {
 	}
 	if t.mode == ModeJSON {
 		params["mode"] = t.mode
+	}
+	if t.kind != "" {
+		params["task"], params["limit"] = t.kind, t.limit
 	}
 	if t.context != nil {
 		params["context"] = t.context

@@ -108,6 +108,11 @@ func (t *transcripts) drop() {
 	t.cells, t.oldest, t.late = nil, t.newest+1, 0
 }
 
+// skipTo has the numbers of cells go on after that one.
+func (t *transcripts) skipTo(cell int) {
+	t.newest, t.oldest = cell, cell+1
+}
+
 // read returns what a cell printed, for out[cell].
 func (t *transcripts) read(cell int) (string, error) {
 	if c := t.cells[cell]; c != nil {

@@ -163,6 +163,7 @@ func (b *Bridge) request(ctx context.Context, req *mcp.CallToolRequest, in scope
 		return request, errors.New("a call that waits for a cell, or stops it, needs the `session` in which that runs")
 	}
 	request.client, request.known = in.client, in.issued && request.Session != ""
+	request.program = programOf(req)
 	if p := progressOf(ctx, req); p != nil {
 		request.Progress, request.Working = p.pull, p.line
 	}
@@ -179,6 +180,14 @@ func (b *Bridge) answer(ctx context.Context, request Request) Result {
 		b.refusal.isNew("")
 	}
 	return r
+}
+
+// programOf is what the client calls itself.
+func programOf(req *mcp.CallToolRequest) string {
+	if params := req.Session.InitializeParams(); params != nil && params.ClientInfo != nil {
+		return params.ClientInfo.Name
+	}
+	return ""
 }
 
 // A lastText is what was last said of something, so that it is said once as

@@ -20,13 +20,16 @@ const maxReason = 500
 // a time.
 type session struct {
 	bridge  *Bridge
-	name    string         // "" is the connection's own
-	turn    chan struct{}  // holds a token while a cell runs
-	waiting chan struct{}  // a token for each call that waits for its turn
-	reading chan struct{}  // holds a token while out[n] is answered
-	closing chan struct{}  // closed by close
-	wg      sync.WaitGroup // the turns
-	calls   int            // being answered; guarded by bridge.mu
+	name    string // "" is the connection's own
+	program string // that the client is, by its own word
+	// transient sessions are not there any more for the next bridge.
+	transient bool
+	turn      chan struct{}  // holds a token while a cell runs
+	waiting   chan struct{}  // a token for each call that waits for its turn
+	reading   chan struct{}  // holds a token while out[n] is answered
+	closing   chan struct{}  // closed by close
+	wg        sync.WaitGroup // the turns
+	calls     int            // being answered; guarded by bridge.mu
 
 	mu      sync.Mutex
 	closed  bool
@@ -38,8 +41,12 @@ type session struct {
 	outputs transcripts
 	upload  upload
 	late    lateOutput
-	used    time.Time   // when the latest turn ended
-	idle    *time.Timer // stops the sandbox; nil before the first turn's end
+	muted   bool         // output is of no interest
+	used    time.Time    // when the latest turn ended
+	idle    *time.Timer  // stops the sandbox; nil before the first turn's end
+	sleep   *hibernation // nil until it is needed, and where nothing is saved
+	saving  *kernel      // that saves though nobody waits for it
+	pause   *time.Timer  // saves; nil before the first turn's end
 }
 
 // An execution is one cell, from the moment it has its turn.
@@ -57,6 +64,9 @@ type execution struct {
 	kept    *Result // what there is to show, if the rest was dropped
 	sent    bool    // to the kernel, which can be told to interrupt it
 	stopped bool    // by interruptCode
+	reset   bool    // by session.reset()
+
+	toReset bool // its code is resetCode
 }
 
 // interruptCode is the code of a call that stops the running cell instead of
@@ -205,8 +215,10 @@ func (s *session) takeTurn(ctx context.Context, patience time.Duration) error {
 		return errClosing
 	}
 	s.wg.Add(1)
-	if s.idle != nil {
-		s.idle.Stop()
+	for _, timer := range []*time.Timer{s.idle, s.pause} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	return nil
 }
@@ -217,6 +229,7 @@ func (s *session) enter(ctx context.Context, patience time.Duration) error {
 		return nil
 	default:
 	}
+	s.yieldTurn()
 	select {
 	case s.waiting <- struct{}{}:
 		defer func() { <-s.waiting }()
@@ -260,6 +273,12 @@ func (s *session) endTurn() {
 		}
 		s.idle.Reset(timeout)
 	}
+	if s.sleep != nil && s.kernel != nil && !s.closed {
+		if s.pause == nil {
+			s.pause = time.AfterFunc(checkpointDelay, s.saveIdle)
+		}
+		s.pause.Reset(checkpointDelay)
+	}
 	s.mu.Unlock()
 	<-s.turn
 	s.wg.Done()
@@ -268,11 +287,18 @@ func (s *session) endTurn() {
 // begin starts a cell, and a sandbox for it where there is none. If it
 // succeeds, the turn ends with the cell.
 func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, error) {
+	reset := strings.TrimSpace(req.Code) == resetCode
+	if reset {
+		if err := s.discardSaved(); err != nil {
+			return nil, nil, err
+		}
+	}
 	k, err := s.ensureKernel(ctx, req.Progress)
 	if err != nil {
 		return nil, nil, err
 	}
 	e := s.open(req.Timeout)
+	e.toReset = reset // before it is sent
 	opts := &s.bridge.opts
 	t := task{
 		cell: e.cell, code: req.Code, context: req.Context, timeout: req.Timeout, grace: opts.Grace, valueLimit: opts.OutputLimit,
@@ -319,6 +345,10 @@ func (s *session) setEnded(e *execution, o outcome) {
 func (s *session) conclude(e *execution, k *kernel, done <-chan outcome) {
 	defer s.endTurn()
 	o := <-done
+	if e.toReset && !s.isReset(e, o) { // its Python is past doing it
+		k.fail(errReset)
+		o = outcome{err: errReset}
+	}
 	s.setEnded(e, o)
 	if o.err != nil {
 		k.close()
@@ -413,12 +443,19 @@ func (s *session) ensureKernel(ctx context.Context, progress func(runtime.PullPr
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.kernel = k // close finds it here, even if it has begun
-	if s.closed {
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
 		return nil, errClosing
 	}
-	return k, nil
+	s.restore(k)
+	if !k.isDead() {
+		return k, nil
+	}
+	k.close() // what was saved was too much for it, and is not tried again
+	s.setKernel(nil)
+	return s.ensureKernel(ctx, progress)
 }
 
 // newKernel returns a spare sandbox, or starts one.
@@ -484,6 +521,8 @@ func (s *session) onOutput(text string, cell int) {
 	defer s.mu.Unlock()
 	ofThread := 0 < cell && cell <= s.cell
 	switch {
+	case s.muted:
+		return
 	case s.running != nil && (!ofThread || cell == s.running.cell):
 		s.running.output.write(text)
 		return
@@ -532,9 +571,13 @@ func (s *session) close() {
 	if s.idle != nil {
 		s.idle.Stop()
 	}
+	if s.pause != nil {
+		s.pause.Stop()
+	}
 	running := s.kernel
 	s.mu.Unlock()
 	if running != nil {
+		s.saveLast(running)
 		running.close()
 	}
 	s.wg.Wait()
@@ -542,4 +585,7 @@ func (s *session) close() {
 		s.kernel.close()
 	}
 	s.upload.drop()
+	if err := s.sleep.end(); err != nil {
+		s.bridge.log.Warn("the session's saved state is not let go of", "error", err)
+	}
 }

@@ -46,6 +46,10 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 	var parts []string
 	o := e.outcome
 	switch {
+	case e.reset && o.err != nil:
+		return []string{"[the session was reset, and its sandbox replaced: all variables are gone, and what was saved of them]"}
+	case e.reset && o.Lost != "":
+		return []string{"[the session was reset: all variables are gone, and what was saved of them; files are kept]"}
 	case o.err != nil:
 		r.IsError = true
 		parts = append(parts, r.failed("lost", fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, s.bridge.goneText())))

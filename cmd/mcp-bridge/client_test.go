@@ -54,6 +54,7 @@ type setup struct {
 	servers map[string]definition
 	dir     string   // of the definitions; made from servers if empty
 	state   string   // what is kept across sessions; a new folder if empty
+	work    string   // where the bridge is started; a new folder each time if empty
 	args    []string // more flags of the command
 	env     []string // more variables
 }
@@ -78,7 +79,10 @@ func (s *setup) command(t *testing.T, args ...string) *exec.Cmd {
 	// The engine by name, so that no test passes on another one than it means.
 	cmd.Env = append(cleanEnv(), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_STATE_DIR="+s.state)
 	cmd.Env = append(cmd.Env, s.env...)
-	cmd.Dir = t.TempDir() // nothing is to be written there
+	cmd.Dir = s.work
+	if cmd.Dir == "" {
+		cmd.Dir = t.TempDir() // nothing is to be written there
+	}
 	t.Cleanup(func() { isEmpty(t, cmd.Dir) })
 	return cmd
 }

@@ -82,7 +82,7 @@ found`
 // TestIdle has sandboxes stopped and says so to the next call.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	c := connect(t, special(t, "--warm=0", "--runtime-idle-timeout=2"))
+	c := connect(t, special(t, "--warm=0", "--runtime-idle-timeout=2", "--hibernate=false"))
 	pid := c.cmd.Process.Pid
 	c.run(t, "kept = 'kept'; n = open('/workspace/file', 'w').write('kept')")
 	begin := time.Now()

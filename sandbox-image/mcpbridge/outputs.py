@@ -27,6 +27,10 @@ class Outputs:
         """Let go of all values: there is no memory left."""
         self._values.clear()
 
+    def items(self):
+        """The cells and their values, oldest first."""
+        return list(self._values.items())
+
     def __getitem__(self, cell):
         if not isinstance(cell, int):
             raise TypeError(f"out[n] takes the number of a cell, not {type(cell).__name__}")

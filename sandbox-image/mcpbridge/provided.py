@@ -11,7 +11,7 @@ import re
 import sys
 
 # name → module of ours; its function provide(client, name) makes the thing.
-SHOWN = {"memory": "memory", "skills": "skills"}
+SHOWN = {"memory": "memory", "session": "session", "skills": "skills"}
 HIDDEN = {
     "StateError": "kept",
     "SkillError": "skills",

@@ -14,16 +14,16 @@ import sys
 import types
 
 from . import (
-    callback, cells, context, display, errors, figures, files, helptext, hooks, interrupts, modules, outputs, provided, sources,
-    streams, threads, toolbox, tracebacks, values, wire, world,
+    callback, cells, context, display, errors, figures, files, helptext, hooks, interrupts, lasting, modules, outputs, provided,
+    sources, streams, threads, toolbox, tracebacks, values, wire, world,
 )  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
 # are its arguments, optional but for the first.
-PARAMS = {"cell", "task", "code", "value_limit", "context", "workspace", "mode"}
+PARAMS = {"cell", "task", "code", "value_limit", "context", "workspace", "mode", "limit"}
 
 # What can be asked of the REPL: task → function(runner, cell=…, **arguments) → report.
-HANDLERS = {"cell": cells.Runner.run}
+HANDLERS = {"cell": cells.Runner.run, "save": lasting.save, "restore": lasting.restore}
 
 cells.EXTRAS["context"] = context.bind
 provided.SHOWN["workspace"] = "workspace"
@@ -44,6 +44,7 @@ def main(channel, callback_socket, settings, mark):
     namespace = make_namespace(client, out)
     texts = namespace["In"] = sources.Sources(namespace)
     runner = cells.Runner(namespace, out, guard, texts, world.World(namespace), started)
+    runner.parts = lasting.Parts(namespace, guard, client, out, texts)
     adapt(texts)
     kept = files.Files(client)
     decoder = wire.Decoder()

@@ -68,6 +68,15 @@ func (r *root) stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "mcp-bridge"), nil
 }
 
+// workingDir is where the program was started, if it can be told.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
 // workspaceQuota is the quota as the bridge takes it.
 func (r *root) workspaceQuota() int64 {
 	if r.settings.quota == 0 {
@@ -127,6 +136,8 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Logger:         log,
 		StateDir:       stateDir,
 		WorkspaceQuota: r.workspaceQuota(),
+		Hibernate:      r.settings.hibernate,
+		Directory:      workingDir(),
 		Timeout:        time.Duration(r.settings.timeout),
 		MaxTimeout:     time.Duration(r.settings.maxTimeout),
 		Yield:          opts.yield,

@@ -56,6 +56,7 @@ type settings struct {
 	warm         int
 	maxSandboxes int
 	idleTimeout  secondsOrNever
+	hibernate    bool
 	http         httpSettings
 
 	sources map[string]string // where a setting was given, by its flag's name; see nameOf
@@ -126,6 +127,7 @@ func (s *settings) addRun(flags *pflag.FlagSet) {
 	flags.IntVar(&s.maxSandboxes, "max-sandboxes", 16, "sandboxes at a time, spare ones included; the one idle longest makes room")
 	check(flags, "warm", func() error { return atLeast(s.warm >= 0, "is less than 0") })
 	check(flags, "max-sandboxes", func() error { return atLeast(s.maxSandboxes >= 1, "is less than 1") })
+	flags.BoolVar(&s.hibernate, "hibernate", true, "save variables, functions and classes when a sandbox is stopped, and restore them")
 	flags.Var(&s.idleTimeout, "runtime-idle-timeout", "seconds without a cell after which a sandbox is stopped; 0 is never")
 	s.http.add(flags)
 }
