@@ -25,6 +25,8 @@ type LoadOptions struct {
 	// Dirs are the folders to read, in order; default ~/MCPs. A leading ~ is
 	// the home folder.
 	Dirs []string
+	// Files are read after the folders, whatever their names.
+	Files []string
 	// Executable is the path of the running bridge. Servers that are this very
 	// program are left out.
 	Executable string
@@ -45,6 +47,9 @@ func Load(opts LoadOptions) *Config {
 	l := newLoader(opts)
 	for _, dir := range l.dirs {
 		l.loadDir(dir)
+	}
+	for _, file := range opts.Files {
+		l.loadNamed(file)
 	}
 	l.assignIdents()
 	return &l.config
@@ -140,6 +145,16 @@ func jsonFiles(dir string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// loadNamed reads a file that was asked for by its name.
+func (l *loader) loadNamed(file string) {
+	path, err := l.expand.tilde(file)
+	if err != nil {
+		l.problem(file, "", err)
+		return
+	}
+	l.loadFile(filepath.Clean(path))
 }
 
 func (l *loader) loadFile(path string) {

@@ -356,3 +356,23 @@ func TestFingerprint(t *testing.T) {
 		seen[s.Fingerprint()] = name
 	}
 }
+
+// A file that is named is read after the folders, and one that is missing is told.
+func TestLoadFiles(t *testing.T) {
+	dir, more := t.TempDir(), filepath.Join(t.TempDir(), "more.txt")
+	for path, content := range map[string]string{
+		filepath.Join(dir, "a.json"): `{"mcpServers":{"one":{"command":"first"}}}`,
+		more:                         `{"mcpServers":{"two":{"command":"second"}}}`,
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := discovery.Load(discovery.LoadOptions{Dirs: []string{dir}, Files: []string{more, "/nonexistent/file.json"}})
+	if len(config.Servers) != 2 || config.Servers[0].Name != "one" || config.Servers[1].Name != "two" {
+		t.Errorf("the servers are %v", config.Servers)
+	}
+	if len(config.Problems) != 1 || config.Problems[0].File != "/nonexistent/file.json" {
+		t.Errorf("the problems are %v", config.Problems)
+	}
+}

@@ -191,6 +191,9 @@ func TestEnvironment(t *testing.T) {
 		{"log level", "MCP_BRIDGE_LOG_LEVEL=debug", []string{"exec", "-c", "1"}, exitOK, "1\n", "level=DEBUG"},
 		{"odd value", "MCP_BRIDGE_MEMORY=lots", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_MEMORY"},
 		{"empty value", "MCP_BRIDGE_MEMORY=", []string{"exec", "-c", "1"}, exitOK, "1\n", ""},
+		{"log level in Python's words", "MCP_BRIDGE_LOG_LEVEL=WARNING", []string{"exec", "-c", "1"}, exitOK, "1\n", ""},
+		{"a switch in words", "MCP_BRIDGE_ALLOW_SELF_SERVER=yes", []string{"exec", "-c", "1"}, exitOK, "1\n", ""},
+		{"a file of servers that is not there", "MCP_SERVERS_CONFIG=/nonexistent/servers.json", []string{"exec", "-c", "1"}, exitOK, "1\n", "/nonexistent/servers.json"},
 		{"state", "MCP_BRIDGE_STATE_DIR=/proc/nothing", []string{"exec", "-c", "1"}, exitConfig, "", "MCP_BRIDGE_STATE_DIR: "},
 		{"cache", "MCP_BRIDGE_CACHE_DIR=/proc/nothing", []string{"exec", "-c", "1"}, exitOK, "1\n", ""}, // the flag is given
 	} {

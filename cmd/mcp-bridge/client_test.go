@@ -118,7 +118,7 @@ func cleanEnv() []string {
 		name, _, _ := strings.Cut(kv, "=")
 		switch {
 		case strings.HasPrefix(name, "MCP_BRIDGE_"), strings.HasPrefix(name, "DOCKER_"), name == "CONTAINER_HOST",
-			name == "XDG_CONFIG_HOME", name == "XDG_STATE_HOME":
+			name == "XDG_CONFIG_HOME", name == "XDG_STATE_HOME", name == "MCP_SERVERS_CONFIG":
 		default:
 			env = append(env, kv)
 		}

@@ -139,3 +139,36 @@ func TestBrokenSkills(t *testing.T) {
 	}
 	again.wants(t, "kept, skills.fine()", "(1, 1)")
 }
+
+// TestAncestorsCode runs what was written for mcp-server-code-execution-mode,
+// with servers from the file that its variable names.
+func TestAncestorsCode(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "more.json")
+	s := setup{dir: filepath.Dir(file)}
+	s.write(t, filepath.Base(file), map[string]definition{"special": specialServer(t)})
+	c := connect(t, setup{env: []string{"MCP_SERVERS_CONFIG=" + file}})
+	c.wants(t, `import mcp.runtime as runtime
+
+print(runtime.discovered_servers(), runtime.list_servers_sync())
+hits = await runtime.search_tool_docs("returns the same value", limit=3)
+result = await mcp_special.same(value=[1, 2])
+print(result["value"], result["isError"], [hit["toolAlias"] for hit in hits][0])
+first, second = await runtime.call_tool("special", "same", {"value": 3}), await mcp_servers["special"].same(value=4)
+print(first["isError"] if "isError" in first else False, second["value"])`,
+		"('special',) ('special',)\n[1, 2] False same\nFalse 4")
+	c.wants(t, "from mcp.servers.special import same\nimport asyncio\nawait asyncio.gather(same(value=1), same(value=2))", "[{'value': 1}, {'value': 2}]")
+	contains(t, c.fails(t, "await mcp_special.fail(why='that')"), "MCPError: it failed")
+	contains(t, c.fails(t, "await mcp_specail.same(value=1)"), "NameError: name 'mcp_specail' is not defined", "did you mean mcp_special?")
+	c.wants(t, "def twice(n):\n    return n * 2\nprint(save_tool(twice)); print(save_memory('k', [1], metadata={'tags': ['t']}))\nupdate_memory('k', lambda v: v + [2])",
+		"Tool 'twice' saved (version 1). Use it in any session: from skills import twice\nMemory 'k' saved.\n[1, 2]")
+	got := c.runIn(t, "another", "from user_tools import twice\ntwice(4), load_memory('k'), get_memory_info('k')['metadata'], memory_exists('x')")
+	if got != "(8, [1, 2], {'tags': ['t']}, False)" {
+		t.Errorf("another session says %s", got)
+	}
+	c.wants(t, "write_file('a/b.txt', 'text'), list_files(), read_file('a/b.txt'), delete_file('a/b.txt')",
+		"('Written 4 bytes to a/b.txt', ['a/b.txt'], 'text', 'Deleted a/b.txt')")
+	c.wants(t, "rows = [{'n': 1}, {'n': 2}]\nresult = summarize_list(filter_by_field(rows, 'n', 2))\nprint('done')", "done\n{'count': 1, 'sample': [{'n': 2}]}")
+	c.wants(t, "safe, tokens = tokenize_pii('mail a@b.org'); detokenize_pii(safe), 'a@b' in safe", "('mail a@b.org', False)")
+	contains(t, c.run(t, "get_execution_stats()"), "'servers': 1")
+}

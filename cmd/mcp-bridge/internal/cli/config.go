@@ -33,6 +33,7 @@ func (r *root) loadConfig() *discovery.Config {
 	}
 	return discovery.Load(discovery.LoadOptions{
 		Dirs:       r.settings.configDirs,
+		Files:      moreFiles(),
 		Executable: executable,
 		AllowSelf:  r.settings.allowSelf,
 	})

@@ -41,7 +41,7 @@ func (s *settings) complete(flags *pflag.FlagSet) error {
 		name := "MCP_BRIDGE_" + strings.ToUpper(underscored(flag.Name))
 		if value := os.Getenv(name); value != "" {
 			s.sources[flag.Name] = name
-			if err := set(flag, value); err != nil {
+			if err := set(flag, inOurWords(flag, value)); err != nil {
 				errs = append(errs, configError("unset it, or see --"+flag.Name+" in mcp-bridge run --help", "environment variable %s: %v", name, err))
 			}
 			return
