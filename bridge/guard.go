@@ -40,6 +40,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, why = readBody(w, r)
 	}
 	if status != 0 {
+		// The server reads what is left of a body, and would wait for it.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTimeout))
 		w.Header().Set("Connection", "close")
 		http.Error(w, why, status)
 		return

@@ -25,11 +25,12 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 	sessionHeader = "Mcp-Session-Id"
 
-	headerTimeout = 10 * time.Second // to send a request's header
-	bodyTimeout   = 30 * time.Second // to send its body
-	writeTimeout  = 30 * time.Second // to take a part of an answer
-	idleTimeout   = 2 * time.Minute  // between two requests
-	maxHeader     = 32 << 10         // bytes
+	headerTimeout  = 10 * time.Second // to send a request's header
+	bodyTimeout    = 30 * time.Second // to send its body
+	writeTimeout   = 30 * time.Second // to take a part of an answer
+	refusedTimeout = time.Second      // to send the rest of one that is refused
+	idleTimeout    = 2 * time.Minute  // between two requests
+	maxHeader      = 32 << 10         // bytes
 
 	// maxReplay bounds, in bytes, what is kept of answers for clients that lost
 	// their connection and come back.
@@ -70,7 +71,7 @@ func (b *Bridge) ServeOverHTTP(ctx context.Context, listener net.Listener, opts 
 	wg.Go(func() {
 		defer close(stopped)
 		<-ctx.Done()
-		h.end(server)
+		h.end(ctx, server)
 	})
 	err := server.Serve(newLimited(listener, opts.MaxConnections))
 	if !errors.Is(err, http.ErrServerClosed) {
@@ -129,8 +130,8 @@ func (h *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // end closes every connection, after a while for what is under way: its calls
 // have been cancelled.
-func (h *httpHandler) end(server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime) //nolint:forbidigo // the server's own is done
+func (h *httpHandler) end(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	h.bridge.drain(ctx)
 	for session := range h.sessions.Sessions() {

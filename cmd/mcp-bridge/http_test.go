@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -483,5 +485,71 @@ func TestHTTPProgress(t *testing.T) {
 		text, _ := io.ReadAll(response.Body)
 		response.Body.Close()
 		contains(t, string(text), "notifications/progress", `"progressToken":"p"`, "step", `"content"`)
+	}
+}
+
+// TestHTTPClientsAtOnce has clients of both kinds at work at the same time: each
+// finds what it has left, and nothing else.
+func TestHTTPClientsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := listen(t, withToken(setup{args: []string{"--warm=0", "--max-sandboxes=6"}}))
+	var wg sync.WaitGroup
+	for i := range 6 {
+		version := []string{withSession, sessionless}[i%2]
+		c := l.connect(t, version)
+		wg.Go(func() {
+			args := arguments{"code": fmt.Sprintf("canary = ['canary-%d']", i)}
+			for n := range 8 {
+				r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: args})
+				if err != nil {
+					t.Errorf("client %d: %v", i, err)
+					return
+				}
+				want := fmt.Sprintf("canary-%d %d", i, n)
+				if got := replyOf(r); n > 0 && (got.isError || got.text != want) {
+					t.Errorf("client %d: %q, want %q", i, got.text, want)
+				}
+				args = arguments{"code": "canary.append(0); print(canary[0], len(canary) - 1)"}
+				if version == sessionless {
+					args["session"] = r.Meta["io.mcp-bridge/session"]
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestHTTPSlowRequests sends half of a request and waits.
+func TestHTTPSlowRequests(t *testing.T) {
+	t.Parallel()
+	l := listen(t, withToken(setup{args: []string{"--warm=0"}}))
+	address := strings.TrimSuffix(strings.TrimPrefix(l.url, "http://"), "/mcp")
+	for name, half := range map[string]string{
+		"no header":      "",
+		"half a header":  "POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
+		"half a body":    "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + httpToken + "\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		"without token":  "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+		"half a chunk":   "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + httpToken + "\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n{",
+		"HTTP/2 upfront": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, half); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(2 * patience)); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(conn)
+			if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the connection was not closed: %v", err)
+			}
+			lacks(t, string(answer), "serverInfo", " 200 ")
+		})
 	}
 }

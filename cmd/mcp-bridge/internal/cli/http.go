@@ -17,7 +17,7 @@ import (
 
 // tokenVar has the bearer token. It is no flag, which other users could read in
 // the list of processes.
-const tokenVar = "MCP_BRIDGE_HTTP_TOKEN"
+const tokenVar = "MCP_BRIDGE_HTTP_TOKEN" //nolint:gosec // where the token is, not the token
 
 // leastToken is how many characters a token must have: it may be all that stands
 // before a network.
