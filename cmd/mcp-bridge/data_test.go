@@ -65,3 +65,66 @@ picture`)
 		t.Errorf("the picture that is shown: %v, %+v", err, config)
 	}
 }
+
+// TestFigures shows figures where plt.show() is called and at a cell's end, and
+// none twice.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	c := connect(t, setup{args: []string{"--image", dataImage, "--max-timeout=600"}})
+	figures := func(code string, count int, text string) []*mcp.ImageContent {
+		t.Helper()
+		r := c.call(t, arguments{"code": code, "timeout": 600})
+		if r.isError || len(r.images) != count {
+			t.Fatalf("%s: %d images, want %d: %s", code, len(r.images), count, r.text)
+		}
+		if r.text != text {
+			t.Errorf("%s: got %q, want %q", code, r.text, text)
+		}
+		for _, shown := range r.images {
+			if _, err := png.Decode(bytes.NewReader(shown.Data)); err != nil {
+				t.Errorf("%s: %v", code, err)
+			}
+		}
+		return r.images
+	}
+	two := figures("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('between')\nplt.bar('ab', [3, 4])\nNone", 2, "[image 1]\nbetween")
+	if bytes.Equal(two[0].Data, two[1].Data) {
+		t.Error("the second figure is the first one")
+	}
+	figures("plt.get_fignums()", 0, "[]")
+	figures("figure, axes = plt.subplots(); axes.plot([1, 2]); print(1)", 1, "1")
+	figures("figure", 1, "")
+	figures("import matplotlib; matplotlib.use('Agg')\nplt.plot([1]); plt.show(); plt.show()", 1, "[image 1]")
+	large := figures("plt.figure(figsize=(60, 30)); plt.plot([1]); print('large')", 1, "large\n[image 1: scaled down from 6,000 × 3,000 pixels]")
+	config, err := png.DecodeConfig(bytes.NewReader(large[0].Data))
+	if err != nil || config.Width > 1568 || config.Width < 1000 {
+		t.Errorf("%v, %+v", err, config)
+	}
+	figures("for i in range(10): plt.figure(); plt.plot([i])", 8, "[2 more images not shown: at most 8 and 6 MB a cell]")
+
+	figures("from PIL import Image\nImage.new('CMYK', (4000, 2000))", 1, "[image 1: scaled down from 4,000 × 2,000 pixels to 1,568 × 784]")
+	figures("Image.effect_noise((300, 200), 50)", 1, "")
+}
+
+// TestTables shows tables by their ends and their columns' types.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	c := connect(t, setup{args: []string{"--image", dataImage, "--max-timeout=600"}})
+	call := func(code string, parts ...string) {
+		t.Helper()
+		r := c.call(t, arguments{"code": code, "timeout": 600})
+		contains(t, r.text, parts...)
+		if r.isError || len(r.text) > 4000 {
+			t.Errorf("%s: error %v, %d bytes", code, r.isError, len(r.text))
+		}
+	}
+	call("import numpy as np, pandas as pd\nframe = pd.DataFrame({'n': range(10_000), 'name': [f'n{i}' for i in range(10_000)], 'x': 0.5})\nframe",
+		"9999  9999  n9999  0.5\n[cut: DataFrame of 10,000 rows × 3 columns: n int64, name ", ", x float64; the whole is in _ and out[1].value]", "\n0        0     n0  0.5\n")
+	call("frame.head(2)", "1  1   n1  0.5\n[2 rows × 3 columns: n int64, name ")
+	call("frame['x']", "[cut: Series of 10,000 float64; ")
+	call("pd.DataFrame(np.zeros((100, 1000)))", "DataFrame of 100 rows × 1,000 columns: 0 float64, ", "… 960 more")
+	call("pd.DataFrame({'text': ['x' * 100_000] * 3})", "xxx...")
+	call("np.arange(1_000_000).reshape(1000, 1000)", "[999000, 999001, 999002, ..., 999997, 999998, 999999]]", "[cut: ndarray of shape (1000, 1000), int64; ")
+	call("np.eye(2)", "array([[1., 0.],\n       [0., 1.]])")
+	call("[frame, np.zeros(10**6), 'x' * 100_000]", "<DataFrame of 10,000 rows × 3 columns: ", "<ndarray of shape (1000000,), float64>", "(100,000 characters)]")
+}

@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"image/png"
 	"reflect"
 	"strings"
 	"sync"
@@ -71,6 +73,61 @@ func TestOutputModeJSON(t *testing.T) {
 	compact := connect(t, setup{})
 	if r, err := compact.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: arguments{"code": "1"}}); err != nil || r.StructuredContent != nil {
 		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// pictures is code that makes PNG files without a library.
+const pictures = `
+import struct, zlib
+def chunk(kind, data): return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+def png(width, height, rows=None):
+    data = zlib.compress(b''.join(b'\0' + bytes(width) for _ in range(height))) if rows is None else rows
+    return b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 0, 0, 0, 0)) + chunk(b'IDAT', data) + chunk(b'IEND', b'')
+class Picture:
+    def __init__(self, data): self.data = data
+    def _repr_png_(self): return self.data
+`
+
+// TestImagesFit shows that what reaches a client is an image, of a size that it
+// takes, whatever a cell made.
+func TestImagesFit(t *testing.T) {
+	t.Parallel()
+	c := connect(t, setup{})
+	c.run(t, pictures)
+	for _, test := range []struct {
+		name, code    string
+		text          string
+		width, height int
+	}{
+		{"small", "Picture(png(30, 20))", "", 30, 20},
+		{"large", "Picture(png(3136, 1000))", "[image 1: scaled down from 3,136 × 1,000 pixels to 1,568 × 500]", 1568, 500},
+		{"bomb", "Picture(png(100_000, 100_000, zlib.compress(bytes(10_000_000))))", "[image 1 not shown: it has 100,000 × 100,000 pixels", 0, 0},
+		{"damaged", "Picture(png(30, 20)[:-40])", "[image 1 not shown: it is damaged]", 0, 0},
+		{"no image", "Picture(b'x' * 1000)", "[image 1 not shown: it is none of PNG, JPEG, GIF and WebP]", 0, 0},
+		{"displayed", "print('before'); display(Picture(png(3, 2))); print('after')", "before\n[image 1]\nafter", 3, 2},
+		{"of a cell that fails", "display(Picture(png(3, 2))); 1 / 0", "[image 1]\nTraceback", 3, 2},
+	} {
+		r := c.call(t, arguments{"code": test.code})
+		contains(t, r.text, test.text)
+		if test.width == 0 {
+			if len(r.images) > 0 {
+				t.Errorf("%s: an image is shown", test.name)
+			}
+			continue
+		}
+		if len(r.images) != 1 {
+			t.Errorf("%s: %d images: %s", test.name, len(r.images), r.text)
+			continue
+		}
+		config, err := png.DecodeConfig(bytes.NewReader(r.images[0].Data))
+		if err != nil || config.Width != test.width || config.Height != test.height {
+			t.Errorf("%s: %v, %+v", test.name, err, config)
+		}
+	}
+	r := c.call(t, arguments{"code": "for i in range(100): display(Picture(png(3, 2)))"})
+	contains(t, r.text, "[image 8]\n[92 more images not shown: at most 8")
+	if len(r.images) != 8 {
+		t.Errorf("%d images", len(r.images))
 	}
 }
 

@@ -8,7 +8,14 @@ KEPT_VALUES = 50
 class Output(str):
     """What a cell printed. `.value` is the value of its last expression."""
 
-    value = None
+    _value = None
+    _gone = ""
+
+    @property
+    def value(self):
+        if self._gone:
+            raise LookupError(self._gone)
+        return self._value
 
 
 class Outputs:
@@ -17,14 +24,17 @@ class Outputs:
     def __init__(self, client):
         self._client = client
         self._values = {}
+        self._forgotten = 0  # of the cells up to here
 
     def keep(self, cell, value):
         self._values[cell] = value
         while len(self._values) > KEPT_VALUES:
-            del self._values[next(iter(self._values))]
+            self._forgotten = next(iter(self._values))
+            del self._values[self._forgotten]
 
     def forget(self):
         """Let go of all values: there is no memory left."""
+        self._forgotten = max(self._values, default=self._forgotten)
         self._values.clear()
 
     def items(self):
@@ -39,7 +49,9 @@ class Outputs:
         except RemoteError as error:
             raise IndexError(str(error)) from None
         output = Output(reply["text"])
-        output.value = self._values.get(cell)
+        if cell <= self._forgotten and cell not in self._values:
+            output._gone = f"the value of cell {cell} is no longer kept: there are those of the last {KEPT_VALUES} cells that ended with one"
+        output._value = self._values.get(cell)
         return output
 
     def __repr__(self):

@@ -88,6 +88,11 @@ class Values(KernelTest):
         self.assertEqual(self.value(f"out[{number}].value"), "99")
         self.assertEqual(self.value("out[12345].value"), None)
         self.assertEqual(self.kernel.calls[-1], ("output/read", {"cell": 12345}))
+        for _ in range(51):
+            last = self.kernel.cells
+            self.run_ok("0")
+        self.assertIn(f"the value of cell {number} is no longer kept", self.error(f"out[{number}].value")["message"])
+        self.assertEqual(self.value(f"out[{last}].value"), "0")
         self.assertIn("out[n] takes the number of a cell", self.error("out['a']")["message"])
 
     def test_out_that_is_not_there(self):
