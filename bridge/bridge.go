@@ -29,10 +29,11 @@ type Options struct {
 	Engine         runtime.Engine // required
 	Image          string         // "" is the engine's own
 	Limits         runtime.Limits
-	AllowUnlimited bool     // see runtime.Spec
-	Tools          Tools    // required
-	Servers        []string // Python names of the configured servers, for the tool's description
-	Version        string   // of this program, told to clients
+	AllowUnlimited bool           // see runtime.Spec
+	Binds          []runtime.Bind // folders of the host that every sandbox shows
+	Tools          Tools          // required
+	Servers        []string       // Python names of the configured servers, for the tool's description
+	Version        string         // of this program, told to clients
 	Logger         *slog.Logger
 
 	// StateDir is where what outlasts sessions is kept, such as memory and
@@ -256,7 +257,7 @@ func (b *Bridge) forget() bool {
 // startKernel starts a sandbox that takes place.
 func (b *Bridge) startKernel(ctx context.Context, place *place) (*kernel, error) {
 	return startKernel(ctx, kernelOptions{
-		engine: b.opts.Engine, image: b.opts.Image, limits: b.opts.Limits, allowUnlimited: b.opts.AllowUnlimited,
+		engine: b.opts.Engine, image: b.opts.Image, limits: b.opts.Limits, allowUnlimited: b.opts.AllowUnlimited, binds: b.opts.Binds,
 		place: place, log: b.log,
 	})
 }
@@ -356,7 +357,7 @@ func modelText(err error) string {
 // condition is what kind of failure an engine's error is, if it is known.
 func condition(err error) string {
 	for _, known := range []error{
-		runtime.ErrUnavailable, runtime.ErrImageMissing, runtime.ErrNoProgram, runtime.ErrUnsupported,
+		runtime.ErrUnavailable, runtime.ErrImageMissing, runtime.ErrNoProgram, runtime.ErrUnsupported, runtime.ErrNoBinds,
 	} {
 		if errors.Is(err, known) {
 			return ": " + known.Error()

@@ -108,6 +108,7 @@ type kernelOptions struct {
 	image          string
 	limits         runtime.Limits
 	allowUnlimited bool
+	binds          []runtime.Bind
 	place          *place // freed when the sandbox is gone, or has not started
 	log            *slog.Logger
 }
@@ -148,6 +149,7 @@ func connectKernel(ctx context.Context, opts kernelOptions) (*kernel, error) {
 		Files:          sandboximage.Files(),
 		Seccomp:        sandboximage.Seccomp(),
 		Limits:         opts.limits,
+		Binds:          opts.binds,
 		AllowUnlimited: opts.allowUnlimited,
 	})
 	if errors.Is(err, runtime.ErrExited) {

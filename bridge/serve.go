@@ -91,6 +91,18 @@ type scope struct {
 // ownScope is that of the only client there is.
 func ownScope(*mcp.CallToolRequest) scope { return scope{} }
 
+// instructions tell a client's model what the tool's description cannot.
+func (b *Bridge) instructions() string {
+	var targets []string
+	for _, bind := range b.opts.Binds {
+		targets = append(targets, bind.Target)
+	}
+	if len(targets) == 0 {
+		return ""
+	}
+	return "In run_python, folders of the user's are at " + strings.Join(targets, ", ") + ", read-only."
+}
+
 // server returns an MCP server with the one tool. Calls end when ctx does.
 func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) scope) *mcp.Server {
 	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
@@ -100,6 +112,7 @@ func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) 
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcp-bridge", Version: b.opts.Version}, &mcp.ServerOptions{
 		Logger:       slog.New(untilDone{b.log.Handler(), ctx.Err}),
 		Capabilities: capabilities,
+		Instructions: b.instructions(),
 		PageSize:     filesPerPage,
 	})
 	if b.keepsFiles() {

@@ -96,9 +96,11 @@ type Expectation struct {
 	UnknownProfile bool
 	// SharedUserNS: the engine has no user namespace to give, and UID is the host's.
 	SharedUserNS bool
-	// PlainBinds: the engine can mount the files and the socket's directory
-	// read-only, but not nosuid, nodev and noexec. There is nothing in them to
-	// which these would make a difference.
+	// PlainBinds: the engine can mount the files, the socket's directory and the
+	// folders of the host read-only, but not nosuid, nodev and noexec. In our own
+	// there is nothing to which these would make a difference; in a folder of the
+	// user's, no_new_privs ignores set-user-id bits, the control group opens no
+	// device, and what a program there may do Python may, too.
 	PlainBinds bool
 	// ExecutableDev: the engine's /dev, in which only root can write, lacks noexec.
 	ExecutableDev bool
@@ -278,6 +280,9 @@ func (a *attestation) mounts(mounts []Mount) {
 	for _, point := range a.Covered {
 		required[point] = true
 	}
+	for _, b := range a.spec.Binds {
+		required[b.Target] = true
+	}
 	for _, m := range mounts {
 		delete(required, m.Point)
 		m.NoDev = m.NoDev || a.OwnKernel
@@ -326,6 +331,9 @@ func (a *attestation) mountProblem(m Mount) string {
 		return unless(m.Type == "devpts" && m.NoSUID && m.NoExec, "devpts,nosuid,noexec")
 	case "/proc":
 		return unless(m.Type == "proc", "proc")
+	}
+	if _, wanted := a.spec.bound(m.Point); wanted {
+		return unless(m.ReadOnly && (a.PlainBinds || m.NoSUID && m.NoDev && m.NoExec), "ro,nosuid,nodev,noexec")
 	}
 	switch dir := topDir(m.Point); {
 	case dir == "/dev" && m.isDevice(harmlessDevices...):

@@ -19,7 +19,10 @@ const profile = `{"defaultAction": "SCMP_ACT_ERRNO", "architectures": [], "sysca
 
 func expectation() runtime.Expectation {
 	return runtime.Expectation{
-		Spec:     runtime.Spec{Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{}, Seccomp: []byte(profile)},
+		Spec: runtime.Spec{
+			Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{}, Seccomp: []byte(profile),
+			Binds: []runtime.Bind{{Source: "/home/user/data", Target: "/mnt/data"}},
+		},
 		Covered:  []string{"/proc/sys", "/proc/keys", "/sys"},
 		Settings: true,
 		UID:      uid, GID: uid, FirstHostID: 100000,
@@ -47,7 +50,7 @@ func facts() runtime.Facts {
 		Mounts: []runtime.Mount{
 			{Point: "/", Root: "/", Type: "overlay", ReadOnly: true},
 			scratch("/tmp", 64<<20), scratch(runtime.Workspace, 128<<20), scratch("/dev/shm", 8<<20),
-			bind(runtime.FilesDir), bind("/run/mcp-bridge/socket"), bind("/etc/passwd"),
+			bind(runtime.FilesDir), bind("/run/mcp-bridge/socket"), bind("/etc/passwd"), bind("/mnt/data"),
 			{Point: "/proc", Root: "/", Type: "proc"},
 			{Point: "/proc/sys", Root: "/sys", Type: "proc", ReadOnly: true},
 			{Point: "/proc/keys", Root: "/null", Type: "devtmpfs"},
@@ -191,6 +194,7 @@ func mountFalsifications() map[string]map[string]func(*runtime.Mount) {
 		"/":                      {"writable": func(m M) { m.ReadOnly = false }},
 		runtime.FilesDir:         {"writable": func(m M) { m.ReadOnly = false }, "suid": func(m M) { m.NoSUID = false }, "dev": func(m M) { m.NoDev = false }, "exec": func(m M) { m.NoExec = false }},
 		"/run/mcp-bridge/socket": {"writable": func(m M) { m.ReadOnly = false }},
+		"/mnt/data":              {"writable": func(m M) { m.ReadOnly = false }, "suid": func(m M) { m.NoSUID = false }, "dev": func(m M) { m.NoDev = false }, "exec": func(m M) { m.NoExec = false }},
 		"/etc/passwd":            {"writable": func(m M) { m.ReadOnly = false }},
 		"/proc":                  {"other": func(m M) { m.Type = "ext4" }},
 		"/proc/sys":              {"writable": func(m M) { m.ReadOnly = false }},
@@ -224,6 +228,7 @@ func TestAttestRefusesMounts(t *testing.T) {
 	}
 	for _, point := range []string{
 		"/", "/tmp", runtime.Workspace, "/dev/shm", "/proc", runtime.FilesDir, "/run/mcp-bridge/socket",
+		"/mnt/data",                       // a folder of the host
 		"/proc/sys", "/proc/keys", "/sys", // covered
 	} {
 		t.Run(point+"/missing", func(t *testing.T) {
@@ -234,6 +239,8 @@ func TestAttestRefusesMounts(t *testing.T) {
 	}
 	for _, m := range []runtime.Mount{
 		{Point: "/host", Type: "ext4", ReadOnly: true},
+		{Point: "/mnt/other", Type: "ext4", ReadOnly: true, NoSUID: true, NoDev: true, NoExec: true},
+		{Point: "/mnt/data/mounted", Type: "ext4", ReadOnly: true, NoSUID: true, NoDev: true, NoExec: true},
 		{Point: "/run/secrets", Type: "tmpfs", ReadOnly: true},
 		{Point: "/dev/vda", Root: "/vda", Type: "devtmpfs"},
 		{Point: "/data", Type: "ext4", NoSUID: true, NoDev: true, NoExec: true},
@@ -376,6 +383,11 @@ func TestAttestExcuses(t *testing.T) {
 			func(e *runtime.Expectation) { e.PlainBinds = true },
 			plain(runtime.FilesDir),
 			func(f *runtime.Facts) { mount(f, runtime.FilesDir).ReadOnly = false },
+		},
+		"folder": {
+			func(e *runtime.Expectation) { e.PlainBinds = true },
+			plain("/mnt/data"),
+			func(f *runtime.Facts) { mount(f, "/mnt/data").ReadOnly = false },
 		},
 		"socket": {
 			func(e *runtime.Expectation) { e.PlainBinds = true },

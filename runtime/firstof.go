@@ -169,7 +169,7 @@ func noneOf(op string, failed []*Error) error {
 }
 
 func anothersChance(err error) bool {
-	for _, reason := range []error{ErrUnavailable, ErrImageMissing, ErrUnsupported, ErrNoProgram} {
+	for _, reason := range []error{ErrUnavailable, ErrImageMissing, ErrUnsupported, ErrNoProgram, ErrNoBinds} {
 		if errors.Is(err, reason) {
 			return true
 		}

@@ -96,6 +96,7 @@ type Spec struct {
 	Command []string // argv of the program, PID 1, but for its last argument, see Transport; Command[0] is looked up in the image, along PATH
 	Env     []string // KEY=VALUE; the whole environment, besides HOME, PATH and what engines add unasked
 	Files   fs.FS    // for the program, see Transport; nil for none
+	Binds   []Bind   // folders of the host to show
 	Seccomp []byte   // seccomp profile in the engines' JSON format; required
 	Limits  Limits
 	// AllowUnlimited starts the sandbox even where the engine cannot put the
@@ -138,6 +139,9 @@ func (s Spec) Validate() error {
 		return errors.New("spec: process, file or CPU limit out of range")
 	case l.TmpBytes < 4096 || l.WorkspaceBytes < 4096 || l.ShmBytes < 4096:
 		return errors.New("spec: tmpfs smaller than a page")
+	}
+	if err := validateBinds(s.Binds); err != nil {
+		return err
 	}
 	names := map[string]bool{}
 	for _, kv := range s.Env {

@@ -49,6 +49,7 @@ func TestHostileImage(t *testing.T) {
 // TestMutations weakens every setting of the create request in turn.
 func TestMutations(t *testing.T) {
 	hostile := hostileImage(t)
+	shown := t.TempDir()
 	runtimetest.Mutate(t, runtimetest.MutateOptions{
 		Start: func(t *testing.T, change func(map[string]any)) (runtime.Sandbox, error) {
 			dir := shortDir(t)
@@ -57,7 +58,9 @@ func TestMutations(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { engine.Close() })
-			return engine.Start(t.Context(), runtimetest.Spec(hostile, seccomp(t)))
+			spec := runtimetest.Spec(hostile, seccomp(t))
+			spec.Binds = []runtime.Bind{{Source: shown, Target: "/mnt/data"}}
+			return engine.Start(t.Context(), spec)
 		},
 		Unnoticed: unnoticed(),
 	})
@@ -99,9 +102,10 @@ func unnoticed() map[string]string {
 	for _, label := range []string{"boot", "owner", "pid", "pidns", "sandbox", "start"} {
 		m["Labels.io.mcp-bridge."+label] = "for the sweep after a crash, which the contract tests"
 	}
-	for _, point := range []string{"/run/mcp-bridge/files", "/run/mcp-bridge/socket"} {
+	for _, point := range []string{"/run/mcp-bridge/files", "/run/mcp-bridge/socket", "/mnt/data"} {
 		m["HostConfig.Mounts.["+point+"].BindOptions.Propagation"] = "private is the default"
 	}
+	m["HostConfig.Mounts.[/mnt/data].BindOptions.NonRecursive"] = "nothing is mounted below the test's folder; what is would be attested to be absent"
 	for _, point := range []string{"/tmp", "/dev/shm", runtime.Workspace, "/hostile-volume", "/workspace/volume"} {
 		m["HostConfig.Tmpfs."+point+".[mode]"] = "who may write there is the sandbox's one user, or nobody for it is read-only"
 		m["HostConfig.Tmpfs."+point+".[nr_inodes]"] = "inodes count as the sandbox's memory, which is limited"

@@ -175,16 +175,22 @@ func newTmpfs(l runtime.Limits, uid int64, volumes []string) map[string]string {
 }
 
 func newMounts(p container.Placement) []mount.Mount {
-	if p.Transport != runtime.TransportSocket {
-		return nil
-	}
 	bind := func(at, from string) mount.Mount {
 		return mount.Mount{
 			Type: mount.TypeBind, Source: from, Target: at, ReadOnly: true,
 			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
 		}
 	}
-	mounts := []mount.Mount{bind(path.Dir(runtime.SocketPath), p.Dir.Socket)}
+	var mounts []mount.Mount
+	for _, b := range p.Spec.Binds {
+		m := bind(b.Target, b.Source)
+		m.BindOptions.NonRecursive = true // what is mounted below it was not asked for, and could be writable
+		mounts = append(mounts, m)
+	}
+	if p.Transport != runtime.TransportSocket {
+		return mounts
+	}
+	mounts = append(mounts, bind(path.Dir(runtime.SocketPath), p.Dir.Socket))
 	if p.Dir.Files != "" {
 		mounts = append(mounts, bind(runtime.FilesDir, p.Dir.Files))
 	}

@@ -57,6 +57,10 @@ func (e *Engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 	if err := spec.Validate(); err != nil {
 		return nil, failures.Wrap(op, err)
 	}
+	if len(spec.Binds) > 0 {
+		return nil, failures.New(op, fmt.Errorf("%w: with gVisor a sandbox has no part of the host's file systems", runtime.ErrNoBinds),
+			"use --runtime podman or docker with --mount")
+	}
 	spec.Image = e.image(spec.Image)
 	spec.Limits = spec.Limits.WithDefaults()
 	if spec.ConnectTimeout == 0 {

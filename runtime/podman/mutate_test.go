@@ -54,6 +54,7 @@ func TestMutations(t *testing.T) {
 			cli(t, "rm", "--force", "--time", "0", name)
 		}
 	})
+	shown := t.TempDir()
 	runtimetest.Mutate(t, runtimetest.MutateOptions{
 		Start: func(t *testing.T, change func(map[string]any)) (runtime.Sandbox, error) {
 			engine, err := podman.New(podman.Options{URI: interpose(t, shortDir(t)+"/api", real, change), RuntimeDir: dir + "/rt"})
@@ -61,7 +62,9 @@ func TestMutations(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { engine.Close() })
-			return engine.Start(t.Context(), runtimetest.Spec(hostile, seccomp(t)))
+			spec := runtimetest.Spec(hostile, seccomp(t))
+			spec.Binds = []runtime.Bind{{Source: shown, Target: "/mnt/data"}}
+			return engine.Start(t.Context(), spec)
 		},
 		Unnoticed: unnoticed(),
 	})
@@ -86,7 +89,7 @@ func unnoticed() map[string]string {
 	for _, label := range []string{"boot", "owner", "pid", "pidns", "sandbox", "start"} {
 		m["labels.io.mcp-bridge."+label] = "for the sweep after a crash, which the contract tests"
 	}
-	for _, point := range []string{"/run/mcp-bridge/files", "/run/mcp-bridge/socket"} {
+	for _, point := range []string{"/run/mcp-bridge/files", "/run/mcp-bridge/socket", "/mnt/data"} {
 		m["mounts.["+point+"].options.[bind]"] = "said by the type already"
 		m["mounts.["+point+"].options.[private]"] = "the default for binds"
 		m["mounts.["+point+"].type"] = "the default for what has a source"

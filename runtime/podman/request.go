@@ -246,6 +246,9 @@ func newMounts(p container.Placement) []mount {
 		tmpfs("/tmp", l.TmpBytes),
 		tmpfs(runtime.Workspace, l.WorkspaceBytes),
 	}
+	for _, b := range p.Spec.Binds {
+		mounts = append(mounts, bind(b.Target, b.Source))
+	}
 	if p.Transport == runtime.TransportStdio {
 		return mounts
 	}

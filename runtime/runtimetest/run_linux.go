@@ -54,6 +54,8 @@ type Options struct {
 	// Unlimited says that this engine on this machine has no limits but rlimits:
 	// it must refuse a spec that does not allow for that, and the suite's do.
 	Unlimited bool
+	// NoBinds is for engines that show no folders of the host.
+	NoBinds bool
 	// NoPython is for engines with images: one without Python. "" leaves the
 	// test of it out.
 	NoPython string
@@ -82,6 +84,7 @@ var groups = []struct {
 	{"Independent", testIndependent, false},
 	{"Files", testFiles, false},
 	{"ReadOnlyFiles", testReadOnlyFiles, true},
+	{"Mounts", testMounts, true},
 	{"Environment", testEnvironment, true},
 	{"SocketIsGone", testSocketIsGone, true},
 	{"Identity", testIdentity, true},

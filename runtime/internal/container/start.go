@@ -28,6 +28,10 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 	if s.transport, err = s.engine.transport(s.host); err != nil {
 		return err
 	}
+	if s.host.Remote && len(spec.Binds) > 0 {
+		return s.engine.fail.New("mount folders", fmt.Errorf("%w: the engine is on another machine, or in a virtual one, where they are not", runtime.ErrNoBinds),
+			"leave out --mount, and write what is needed to the workspace; or use an engine on this machine")
+	}
 	if missing := s.host.Missing; len(missing) > 0 && !spec.AllowUnlimited {
 		return s.engine.Refuse(missing...)
 	}

@@ -114,6 +114,10 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
+	binds, err := r.binds(stateDir)
+	if err != nil {
+		return nil, err
+	}
 	log := r.logger()
 	engine, err := r.engine(log)
 	if err != nil {
@@ -134,6 +138,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Servers:        enabled(config),
 		Version:        programVersion(),
 		Logger:         log,
+		Binds:          binds,
 		StateDir:       stateDir,
 		WorkspaceQuota: r.workspaceQuota(),
 		Hibernate:      r.settings.hibernate,

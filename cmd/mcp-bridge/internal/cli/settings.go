@@ -47,6 +47,7 @@ type settings struct {
 	pids           int64
 	cpus           float64
 	allowUnlimited bool
+	mounts         []string
 	timeout        seconds
 	maxTimeout     seconds
 	yield          seconds
@@ -86,6 +87,7 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 		return atLeast(s.cpus >= leastCPUs && s.cpus <= most, fmt.Sprintf("is out of range: give %v to %v", leastCPUs, most))
 	})
 	flags.BoolVar(&s.allowUnlimited, "allow-unlimited", false, "start sandboxes even where memory, processes and processors cannot be limited")
+	flags.StringSliceVar(&s.mounts, "mount", nil, "folder of the host to show at /mnt, read-only, such as ./data:ro or ./data=/mnt/name:ro; repeatable")
 	s.quota = 100 << 20
 	flags.Var(&s.quota, "workspace-quota", "size of the files that are kept across sessions; 0 keeps none")
 	check(flags, "workspace-quota", func() error {
