@@ -117,6 +117,11 @@ class Method(Askable):
         return f"{self.__name__}{self.__signature__}   {(self.__doc__ or '').strip().split(chr(10))[0]}"
 
     def _help(self):
-        import inspect
+        return described(self)
 
-        return f"{self.__name__}{self.__signature__}\n\n{inspect.getdoc(self) or ''}".rstrip()
+
+def described(function):
+    """What help() prints of a function of ours."""
+    import inspect
+
+    return f"{function.__name__}{inspect.signature(function)}\n\n{inspect.getdoc(function) or ''}".rstrip()

@@ -8,6 +8,11 @@ class Help:
         if args and hasattr(type(args[0]), "_help"):
             print(type(args[0])._help(args[0]))  # an instance may have a tool of that name
             return
+        if args and hasattr(type(getattr(args[0], "__self__", None)), "_help"):
+            from .asking import described
+
+            print(described(args[0]))  # a plain method of ours
+            return
         import pydoc
 
         pydoc.Helper(output=_Out())(*(args or ("help",)))

@@ -101,6 +101,7 @@ class Server(Namespace):
             return repr(self)
 
     def _help(self):
+        self._tools = None  # the host learns what tools return
         info = own(self, "_info")
         head = f"server {info.name}: {info.description or 'no description'}"
         return "\n".join([head, *(f"  {tool!r}" for tool in self)])
