@@ -176,7 +176,7 @@ func (d *describer) members(schema *jsonNode, indent, depth int) {
 func (d *describer) constraints(schema *jsonNode, shown string) string {
 	n := d.input.resolve(schema)
 	var parts []string
-	for _, key := range strings.Fields("format contentMediaType minimum exclusiveMinimum maximum exclusiveMaximum multipleOf " +
+	for key := range strings.FieldsSeq("format contentMediaType minimum exclusiveMinimum maximum exclusiveMaximum multipleOf " +
 		"minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties") {
 		if v := n.get(key); v != nil && v.kind != kindObject && v.kind != kindArray {
 			parts = append(parts, key+" "+cleanLine(plainValue(v), 100))
@@ -269,8 +269,9 @@ func (d *describer) hints() {
 	var hints []string
 	annotations := parseSchema(d.doc.Annotations, maxAnnotations)
 	for _, h := range []struct{ key, yes, no string }{
-		{"readOnlyHint", "only reads", "changes things"}, {"destructiveHint", "may destroy", ""},
-		{"idempotentHint", "may be repeated", ""}, {"openWorldHint", "", ""},
+		{"readOnlyHint", "only reads", "changes things"},
+		{"destructiveHint", "may destroy", ""},
+		{"idempotentHint", "may be repeated", ""},
 	} {
 		v := annotations.get(h.key)
 		switch {

@@ -23,7 +23,7 @@ func TestCheckAgainstTheSuite(t *testing.T) {
 		}
 		found, wrong := 0, 0
 		for _, file := range files {
-			data, err := os.ReadFile(file) //nolint:gosec // of the module
+			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ type path struct {
 // Proxy.Call; and by the callback channel over a unix socket.
 func paths(b *testing.B) []path {
 	b.Helper()
-	p := newProxy(b, upstreamtest.Good)
+	p := newProxyWith(b, proxy.Options{LearnShapes: true}, upstreamtest.Good)
 	session := direct(b)
 	callbacks := callbackPath(b, p)
 	return []path{
@@ -159,7 +159,7 @@ func BenchmarkLarge(b *testing.B) { compare(b, "big", `{"bytes":10485760}`) }
 
 // BenchmarkThroughput is calls from eight goroutines at a time.
 func BenchmarkThroughput(b *testing.B) {
-	p := newProxy(b, upstreamtest.Good)
+	p := newProxyWith(b, proxy.Options{LearnShapes: true}, upstreamtest.Good)
 	session := direct(b)
 	const args = `{"text":"hello"}`
 	for name, call := range map[string]func() error{
