@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/store"
 	"github.com/mcp-bridge/mcp-bridge/bridge/internal/workspace"
 	"github.com/mcp-bridge/mcp-bridge/proxy"
 )
@@ -62,13 +63,28 @@ func (b *Bridge) goneText() string {
 	return "All variables are gone; files are those that were kept after the last cell that was not cut short"
 }
 
-// WorkspaceDir is the folder on the host in which the files of the workspace are.
-func (b *Bridge) WorkspaceDir() (string, error) {
-	store, err := b.openFiles()
+// A KeptFile is a file of the workspace on the host.
+type KeptFile struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+// KeptFiles returns the files of the workspace in a state directory, and the
+// folder they are in, which is made if it is not there.
+func KeptFiles(ctx context.Context, stateDir string) (dir string, files []KeptFile, err error) {
+	state, err := store.Open(stateDir)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return store.Dir(), nil
+	kept, err := workspace.Open(workspace.Options{Dir: filepath.Join(state.Dir(), "workspace")})
+	if err != nil {
+		return "", nil, err
+	}
+	for _, f := range kept.List(ctx).Files {
+		files = append(files, KeptFile(f))
+	}
+	return kept.Dir(), files, kept.Close()
 }
 
 // close lets go of the workspace.

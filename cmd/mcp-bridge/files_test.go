@@ -45,6 +45,15 @@ func TestFilesAreKept(t *testing.T) {
 	if r := shell(t, &s, "exec", "-c", "sorted(map(str, workspace.rglob('*.*'))), workspace.usage().files"); r.stdout != "(['/workspace/d/x.txt', '/workspace/of the user.csv'], 2)\n" {
 		t.Errorf("the next bridge has %+v", r)
 	}
+	if r := shell(t, &s, "workspace", "path"); r.stdout != filepath.Dir(keptFile(&s, "x"))+"\n" {
+		t.Errorf("workspace path: %+v", r)
+	}
+	if r := shell(t, &s, "workspace", "list"); !strings.Contains(r.stdout, "of the user.csv  3 B") || strings.Count(r.stdout, "\n") != 3 {
+		t.Errorf("workspace list: %+v", r)
+	}
+	if r := shell(t, &setup{}, "workspace", "list", "--json"); r.stdout != "[]\n" {
+		t.Errorf("an empty list: %+v", r)
+	}
 }
 
 // TestFilesOutlastTheSandbox ends the sandbox in every way, and holds what is said to what is there.

@@ -143,7 +143,7 @@ func newRoot(stdio IO) *root {
 	r.CompletionOptions.DisableDefaultCmd = true
 	r.SetFlagErrorFunc(flagError)
 	r.settings.addCommon(r.PersistentFlags())
-	r.AddCommand(r.runCommand(), r.execCommand(), r.toolsCommand(), r.serversCommand(), r.imageCommand(), r.doctorCommand(), r.versionCommand())
+	r.AddCommand(r.runCommand(), r.execCommand(), r.toolsCommand(), r.serversCommand(), r.workspaceCommand(), r.imageCommand(), r.doctorCommand(), r.versionCommand())
 	return r
 }
 

@@ -93,9 +93,13 @@ func (s *settings) addSandbox(flags *pflag.FlagSet) {
 	check(flags, "workspace-quota", func() error {
 		return atLeast(s.quota <= maxQuota, "is more than a sandbox has room for: give at most 120m")
 	})
-	flags.StringVar(&s.stateDir, "state-dir", "", "folder for what is kept across sessions (default ~/.local/state/mcp-bridge)")
+	s.addState(flags)
 	flags.Var(&s.timeout, "timeout", "seconds a cell may take if it does not say")
 	flags.Var(&s.maxTimeout, "max-timeout", "most seconds a cell may ask for")
+}
+
+func (s *settings) addState(flags *pflag.FlagSet) {
+	flags.StringVar(&s.stateDir, "state-dir", "", "folder for what is kept across sessions (default ~/.local/state/mcp-bridge)")
 }
 
 // addEngine adds the flags that say where sandboxes run.
