@@ -144,12 +144,25 @@ func hostileSchemas() map[string]string {
 		"default":   `{"properties":{"a":{"default":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}}}`,
 		"number":    `{"properties":{"a":{"default":` + strings.Repeat("9", 100_000) + `}}}`,
 		"huge":      `{"properties":{"a":{"description":"` + strings.Repeat("x", 2<<20) + `"}}}`,
+		"far refs":  farReferences(),
 		"anchors":   `{"properties":{"a":{"$ref":"#x"}},"$defs":[` + strings.Repeat(`{"$anchor":"x","$ref":"#x"},`, 10_000) + `{}]}`,
 		"tuples":    `{"properties":{"a":` + strings.Repeat(`{"prefixItems":[{},`, 2000) + `{}` + strings.Repeat(`]}`, 2000) + `}}`,
 		"objects":   `{"properties":{"a":` + strings.Repeat(`{"additionalProperties":true,"properties":{"x":{"type":"string"},"a":`, 2000) + `{}` + strings.Repeat(`}}`, 2000) + `}}`,
 		"long keys": `{"properties":{"a":{"properties":{"` + strings.Repeat("k'", 120) + `":{"enum":["` + strings.Repeat("'", 79) + `"]}}}}}`,
 		"values":    `{"x":[` + strings.Repeat("1,", 400_000) + `1]}`,
 	}
+}
+
+// farReferences has many references that lead nowhere in an object with many members.
+func farReferences() string {
+	var members, refs strings.Builder
+	for i := range 15_000 {
+		fmt.Fprintf(&members, `"k%d":0,`, i)
+	}
+	for i := range 5000 {
+		fmt.Fprintf(&refs, `{"$ref":"#/$defs/q%d"},`, i)
+	}
+	return `{"properties":{"a":{"anyOf":[{}]},"b":{"allOf":[` + refs.String() + `{}]},"c":{"allOf":[` + refs.String() + `{}]}},"$defs":{` + members.String() + `"q":{}}}`
 }
 
 func TestDocumentBoundsHostileSchemas(t *testing.T) {

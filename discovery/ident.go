@@ -43,9 +43,8 @@ func ServerAliases(names, idents []string) [][]string {
 // one tool. A name that is an identifier is its own, whatever others become.
 func memberIdents(names []string) []string {
 	taken := make(map[string]bool, len(names))
-	avoid := wordSet(pythonKeywords)
 	for _, name := range names {
-		if isIdentifier(name) && !avoid[name] {
+		if isIdentifier(name) && !isKeyword(name) {
 			taken[name] = true
 		}
 	}
@@ -57,11 +56,14 @@ func memberIdents(names []string) []string {
 		}
 		own[name] = true
 	}
-	others := uniqueIdents(rest, avoid, taken)
+	var others []string
+	if len(rest) > 0 {
+		others = uniqueIdents(rest, wordSet(pythonKeywords), taken)
+	}
 	idents := make([]string, len(names))
 	clear(own)
 	for i, name := range names {
-		if taken[name] && isIdentifier(name) && !avoid[name] && !own[name] {
+		if taken[name] && isIdentifier(name) && !isKeyword(name) && !own[name] {
 			idents[i] = name
 		} else {
 			idents[i], others = others[0], others[1:]
@@ -74,7 +76,20 @@ func memberIdents(names []string) []string {
 // isIdentifier reports whether Python takes a name as it is, keyword or not.
 func isIdentifier(name string) bool {
 	dunder := strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
-	return name != "" && !dunder && len(name) <= maxIdent && identifier(name, stableLetters()) == name
+	if name == "" || dunder || len(name) > maxIdent || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return identifier(name, stableLetters()) == name
+		}
+	}
+	return true
+}
+
+// isKeyword reports whether Python takes an identifier for a word of its own.
+func isKeyword(ident string) bool {
+	return strings.Contains(" "+pythonKeywords+" ", " "+ident+" ")
 }
 
 // snakeAliases returns for each thing that has a name in camelCase the same in
@@ -87,10 +102,9 @@ func snakeAliases(names, idents []string) [][]string {
 			count[names[i]]++
 		}
 	}
-	avoid := wordSet(pythonKeywords)
 	snakes := make([]string, len(idents))
 	for i, ident := range idents {
-		if snake := snakeCase(ident); snake != ident && !avoid[snake] {
+		if snake := snakeCase(ident); snake != ident && !isKeyword(snake) {
 			snakes[i] = snake
 			count[snake]++
 		}

@@ -23,11 +23,12 @@ const (
 // the order of members, repeated keys, and where in the text it stands.
 type jsonNode struct {
 	kind    jsonKind
-	offset  int          // of the first byte in the text
-	end     int          // of the first byte behind it
-	text    string       // the decoded string, or the literal of a number or boolean
-	members []jsonMember // of an object, in order, repeated keys included
-	items   []*jsonNode  // of an array
+	offset  int                  // of the first byte in the text
+	end     int                  // of the first byte behind it
+	text    string               // the decoded string, or the literal of a number or boolean
+	members []jsonMember         // of an object, in order, repeated keys included
+	items   []*jsonNode          // of an array
+	index   map[string]*jsonNode // of members, if there are many and they are looked up often
 }
 
 type jsonMember struct {
@@ -40,12 +41,29 @@ func (n *jsonNode) get(key string) *jsonNode {
 	if n == nil {
 		return nil
 	}
+	if n.index != nil {
+		return n.index[key]
+	}
 	for _, m := range n.members {
 		if m.key == key {
 			return m.value
 		}
 	}
 	return nil
+}
+
+// indexed makes get fast. The members must not change after it.
+func (n *jsonNode) indexed() {
+	const many = 32
+	if len(n.members) < many || n.index != nil {
+		return
+	}
+	n.index = make(map[string]*jsonNode, len(n.members))
+	for _, m := range n.members {
+		if _, ok := n.index[m.key]; !ok {
+			n.index[m.key] = m.value
+		}
+	}
 }
 
 // is reports the kind; a nil node is of none.

@@ -277,7 +277,7 @@ func (w *typeWriter) object(t *pyType, levels int) {
 
 // shownName is a field's name as it is written: quoted if it could not be a variable's.
 func shownName(name string) string {
-	if isIdentifier(name) && !wordSet(pythonKeywords)[name] {
+	if isIdentifier(name) && !isKeyword(name) {
 		return name
 	}
 	return pythonQuoted(name)

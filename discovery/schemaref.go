@@ -36,12 +36,13 @@ func schemaID(n *jsonNode) string {
 	return n.get("id").str() // of draft 4
 }
 
-// scan notes the anchors. It may take for one what is not, such as a property
+// scan notes the anchors, and makes it cheap to look up members. It may take for one what is not, such as a property
 // of that name: then a schema refers to it, or it does not matter.
 func (d *schemaDoc) scan(n *jsonNode, left *int) {
 	if *left--; *left < 0 {
 		return
 	}
+	n.indexed()
 	for _, item := range n.items {
 		d.scan(item, left)
 	}
