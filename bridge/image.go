@@ -129,12 +129,8 @@ func encode(from image.Image, kind string) (Image, error) {
 func scaleDown(from image.Image, side int) image.Image {
 	bounds := from.Bounds()
 	width, height := bounds.Dx(), bounds.Dy()
-	w, h := width, height
-	if width >= height {
-		w, h = side, max(1, height*side/width)
-	} else {
-		w, h = max(1, width*side/height), side
-	}
+	longest := max(width, height)
+	w, h := max(1, width*side/longest), max(1, height*side/longest)
 	to := image.NewRGBA(image.Rect(0, 0, w, h))
 	row := image.NewRGBA(image.Rect(0, 0, width, 1))
 	sums := make([][4]int, w)

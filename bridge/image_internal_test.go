@@ -10,7 +10,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
-	"runtime"
+	goruntime "runtime"
 	"strings"
 	"testing"
 )
@@ -113,8 +113,8 @@ func claim(width, height uint32) []byte {
 // What claims to be huge is refused before anything is allocated for it.
 func TestBombs(t *testing.T) {
 	m := newImager()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
 	for name, data := range map[string][]byte{
 		"64 gigapixels": claim(1<<18, 1<<18),
 		"most there is": claim(1<<31-1, 1<<31-1),
@@ -126,7 +126,7 @@ func TestBombs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	runtime.ReadMemStats(&after)
+	goruntime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
 		t.Errorf("%d bytes were allocated", used)
 	}
@@ -167,8 +167,16 @@ func TestImagesOfAReport(t *testing.T) {
 	good, large := pngOf(t, picture(4, 4)), pngOf(t, picture(1600, 4))
 	var r Result
 	notes := newImager().take(&r, []imageReport{
-		{Data: good}, {Data: []byte("<svg/>")}, {Data: large}, {Data: good, Note: "scaled\x1b[1m\ndown"}, {Data: good[:len(good)-20]}, {Data: nil},
-		{Data: claim(1<<20, 1<<20)}, {Data: good}, {Data: good}, {Data: good},
+		{Data: good},
+		{Data: []byte("<svg/>")},
+		{Data: large},
+		{Data: good, Note: "scaled\x1b[1m\ndown"},
+		{Data: good[:len(good)-20]},
+		{Data: nil},
+		{Data: claim(1<<20, 1<<20)},
+		{Data: good},
+		{Data: good},
+		{Data: good},
 	})
 	want := []string{
 		"[image 2 not shown: it is none of PNG, JPEG, GIF and WebP]",

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,9 +115,8 @@ func running(line string, since time.Duration) string {
 // lastLine returns the last line of text with something on it, as a terminal
 // would show it, bounded and without control characters.
 func lastLine(text string) string {
-	lines := strings.Split(plain(text), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.Map(func(r rune) rune {
+	for _, line := range slices.Backward(strings.Split(plain(text), "\n")) {
+		line = strings.Map(func(r rune) rune {
 			switch {
 			case r == '\t':
 				return ' '
@@ -124,7 +124,7 @@ func lastLine(text string) string {
 				return -1
 			}
 			return r
-		}, lines[i])
+		}, line)
 		if line = strings.TrimSpace(line); line != "" {
 			return oneLine(line)
 		}

@@ -264,7 +264,7 @@ func escape(text string) (control, bool) {
 func introducer(text string) (byte, int) {
 	if text[0] != '\x1b' {
 		r, size := utf8.DecodeRuneInString(text)
-		return byte(r - 0x40), size
+		return byte(r - 0x40), size //nolint:gosec // only C1 controls get here
 	}
 	if len(text) == 1 {
 		return 0, 1
