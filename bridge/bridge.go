@@ -135,9 +135,10 @@ type Request struct {
 	// leaves what an earlier one has set.
 	Context json.RawMessage
 
-	client  string // whose session: names of one client mean nothing to another
-	known   bool   // the session has to be there already
-	program string // that the client is, by its own word
+	client  string    // whose session: names of one client mean nothing to another
+	known   bool      // the session has to be there already
+	program string    // that the client is, by its own word
+	until   time.Time // when the client is to be answered
 
 	// Progress is told how far the image is if it has to be got first. It may
 	// be nil; it is called by Run itself, and may take its time.

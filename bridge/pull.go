@@ -54,13 +54,13 @@ func newDownload(engine runtime.Engine, image string, timeout time.Duration) *do
 
 // withImage starts a sandbox. If nothing but the image is missing, it gets the
 // image and starts the sandbox then.
-func (b *Bridge) withImage(ctx context.Context, progress func(runtime.PullProgress), start func() (*kernel, error)) (*kernel, error) {
+func (b *Bridge) withImage(ctx context.Context, req Request, start func() (*kernel, error)) (*kernel, error) {
 	k, err := start()
 	if b.image.puller == nil || !errors.Is(err, runtime.ErrImageMissing) {
 		return k, err
 	}
 	b.log.InfoContext(ctx, "getting the missing image", "image", b.opts.Image)
-	if err := b.image.await(ctx, b.opts.Yield, progress); err != nil {
+	if err := b.image.await(ctx, max(time.Until(req.until), min(b.opts.Yield, leastPatience)), req.Progress); err != nil {
 		return nil, err
 	}
 	return start()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/proxy"
-	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // maxReason bounds what a sandbox says of itself, in characters.
@@ -48,6 +47,10 @@ type session struct {
 	saving  *kernel      // that saves though nobody waits for it
 	pause   *time.Timer  // saves; nil before the first turn's end
 }
+
+// leastPatience is how long a call waits for its cell, or for an image, however
+// long it has waited for something else: most cells are short.
+const leastPatience = 5 * time.Second
 
 // An execution is one cell, from the moment it has its turn.
 type execution struct {
@@ -94,6 +97,7 @@ func newSession(b *Bridge, name string) *session {
 func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	patience := s.bridge.opts.Yield
 	until := time.Now().Add(patience)
+	req.until = until
 	switch {
 	case isInterrupt(req.Code):
 		return s.interrupt(ctx, req, until), nil
@@ -109,8 +113,8 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if least := time.Now().Add(patience / 10); until.Before(least) {
-		until = least // most cells are short
+	if least := time.Now().Add(min(patience, leastPatience)); until.Before(least) {
+		until = least
 	}
 	defer s.follow(e, req.Working)()
 	return s.await(ctx, e, k, until), nil
@@ -293,7 +297,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 			return nil, nil, err
 		}
 	}
-	k, err := s.ensureKernel(ctx, req.Progress)
+	k, err := s.ensureKernel(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -425,7 +429,7 @@ func endedText(reason string) string {
 
 // ensureKernel returns the session's live kernel, starting one if need be. It
 // needs the turn.
-func (s *session) ensureKernel(ctx context.Context, progress func(runtime.PullProgress)) (*kernel, error) {
+func (s *session) ensureKernel(ctx context.Context, req Request) (*kernel, error) {
 	if k := s.liveKernel(); k != nil {
 		return k, nil
 	}
@@ -438,7 +442,7 @@ func (s *session) ensureKernel(ctx context.Context, progress func(runtime.PullPr
 		case <-ctx.Done(): // the start is over
 		}
 	}()
-	k, err := s.bridge.withImage(ctx, progress, func() (*kernel, error) { return s.newKernel(ctx) })
+	k, err := s.bridge.withImage(ctx, req, func() (*kernel, error) { return s.newKernel(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -455,7 +459,7 @@ func (s *session) ensureKernel(ctx context.Context, progress func(runtime.PullPr
 	}
 	k.close() // what was saved was too much for it, and is not tried again
 	s.setKernel(nil)
-	return s.ensureKernel(ctx, progress)
+	return s.ensureKernel(ctx, req)
 }
 
 // newKernel returns a spare sandbox, or starts one.

@@ -147,3 +147,22 @@ func TestTwoSessionsYieldAtOnce(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A call that has waited for its turn has so much less patience for an image.
+func TestQueueAndPullShareTheYieldTime(t *testing.T) {
+	opts := bridge.Options{Yield: 10 * time.Second, PullTimeout: time.Minute}
+	withRegistry(t, newRegistry(inPieces(30)), opts, func(t *testing.T, b *bridge.Bridge) {
+		var wg sync.WaitGroup
+		for i := range 2 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(3*i) * time.Second)
+				begin := time.Now()
+				fails(t, b, "value 1", "still being downloaded")
+				if took := time.Since(begin); took > 13*time.Second {
+					t.Errorf("call %d took %v", i, took)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -18,10 +18,11 @@ class Info(Record):
 class Session:
     """The session that this cell runs in. Variables stay until it is reset.
 
-    session.info()    cells, memory, and what is saved of it
-    session.reset()   begin anew: no variables, and nothing saved
-    session.forget()  delete what is saved, and save nothing more
-    session.name      None for the connection's own
+    session.info()       cells, memory, and what is saved of it
+    session.reset()      begin anew: no variables, and nothing saved
+    session.forget()     delete what is saved, and save nothing more
+    session.interrupt()  stop the cell that runs; as the whole code of a call
+    session.name         None for the connection's own
     """
 
     def __init__(self, client):
@@ -61,6 +62,10 @@ class Session:
         Variables stay as long as the sandbox runs.
         """
         self._client.call("session/forget", {})
+
+    def interrupt(self):
+        """Stop the cell that runs. Only as the whole code of a call, which the host answers."""
+        raise RuntimeError("send session.interrupt() as the whole code of a call: code like this waits until the cell has ended")
 
     def __repr__(self):
         return "session: session.info(), session.reset() begins anew, session.forget() deletes what is saved, session.name"

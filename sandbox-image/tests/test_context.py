@@ -21,5 +21,11 @@ class Context(KernelTest):
         self.assertEqual(run("context is None", context=None)["cell"]["value"]["text"], "True")
 
 
+class Interrupt(KernelTest):
+    def test_is_the_hosts(self):
+        self.assertIn("as the whole code of a call", self.error("1\nsession.interrupt()")["message"])
+        self.assertIn("session.interrupt()  stop the cell that runs", self.printed("help(session)"))
+
+
 if __name__ == "__main__":
     unittest.main()
