@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import random
 import unittest
 
 import harness
@@ -71,6 +72,63 @@ class Frames(unittest.TestCase):
 
     def test_lone_surrogates_become_escapes(self):
         self.assertEqual(wire.dumps({"a": "ü\ud800"}), b'{"a":"\\u00fc\\ud800"}')
+
+
+class Fuzz(unittest.TestCase):
+    """Mutations of the vectors, as the Go end's FuzzReceive and FuzzEnvelope make them."""
+
+    def setUp(self):
+        self.chosen = random.Random(7)
+
+    def mutated(self, data):
+        data = bytearray(data)
+        for _ in range(self.chosen.randrange(4)):
+            at = self.chosen.randrange(len(data) + 1)
+            match self.chosen.randrange(4):
+                case 0:
+                    data[at:at] = self.chosen.randbytes(self.chosen.choice((1, 4, 30)))
+                case 1:
+                    del data[at : at + self.chosen.choice((1, 4, 30))]
+                case 2 if at < len(data):
+                    data[at] ^= 1 << self.chosen.randrange(8)
+                case 3:
+                    data[at:at] = data[self.chosen.randrange(len(data) + 1) :][:50]
+        return bytes(data)
+
+    def test_frames(self):
+        """However a stream is cut, the same frames come out, and it ends the same way."""
+        seeds = [bytes.fromhex(vector["stream"]) for vector in vectors("frames.json")]
+        for _ in range(2000):
+            data = self.mutated(self.chosen.choice(seeds) + self.chosen.choice(seeds))
+            cuts = sorted(self.chosen.randrange(len(data) + 1) for _ in range(3))
+            pieces = [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)])]
+            single, how = decode([data[i : i + 1] for i in range(len(data))])
+            for end in (decode(pieces), decode([data])):
+                self.assertEqual(end[1], how, data.hex())
+                self.assertEqual(end[0], single[: len(end[0])], data.hex())  # what came along with bad bytes may be lost
+                if how != "protocol":
+                    self.assertEqual(len(end[0]), len(single))
+            again, _ = decode([b"".join(wire.frame(payload) for payload in single)])
+            self.assertEqual(again, single)
+
+    def test_reports(self):
+        """What is taken for a report has its form; all else is refused as one of three errors."""
+        report = {"cell": 3, "status": "ok", "value": {"text": "é", "shape": "str"}, "exit": 0, "error": {"type": "E", "message": "", "traceback": "t"}}
+        envelopes = vectors("envelopes.json")
+        seeds = [wire.pack("done", report)[4:], b'{"jsonrpc":"2.0","method":"noticed","params":{"cell":1}}']
+        seeds += [bytes.fromhex(v["hex"]) if "hex" in v else v["payload"].encode() for v in envelopes["good"] + envelopes["bad"]]
+        taken = 0
+        for _ in range(3000):
+            data = self.mutated(self.chosen.choice(seeds[:2] if self.chosen.random() < 0.7 else seeds))
+            try:
+                method, params = supervisor.parse_report(data)
+            except (ValueError, RecursionError, MemoryError):
+                continue
+            taken += 1
+            self.assertIn(method, ("done", "noticed", "swallowed"))
+            self.assertEqual(supervisor.checked(params, supervisor.REPORT), params)
+            wire.dumps(params)  # it can be passed on
+        self.assertGreater(taken, 100)
 
 
 class Envelopes(unittest.TestCase):
