@@ -272,6 +272,7 @@ class Asyncio(KernelTest):
         self.assertEqual(self.value("len(ticks) > 3 and not task.done()"), "True")
         self.value("_ = task.cancel(); await asyncio.wait([task])")
         self.assertEqual(self.value("task.cancelled()"), "True")
+        self.assertEqual(self.value("loop = asyncio.new_event_loop()\nloop.run_until_complete(loop.create_task(asyncio.sleep(0, 'own')))"), "'own'")
         self.assertEqual(self.value("type(asyncio.get_running_loop()) is not None"), "True")
         self.assertEqual(self.error("asyncio.ensure_future(tick()); 1 / 0")["type"], "ZeroDivisionError")
 

@@ -2,7 +2,7 @@
 
 A cell is a block of statements whose last may be an expression, as python -i shows
 every expression's value and the kernel the last one's. To python -i a cell goes
-as one `if True:` block, so that an exception ends it there, too.
+as one block, so that an exception ends it there, too.
 """
 
 import os
@@ -210,7 +210,10 @@ def by_python(sessions):
     for cells in sessions:
         lines += [f"exec({CLEAR!r}); exec({PREPARE + INTERRUPTED!r}, globals()); print({END!r})"]
         for cell in cells:
-            lines += ["if True:", *(" " + line for line in cell or ["pass"]), "", f"print({END!r})"]
+            lines += ["try:", *(" " + line for line in cell or ["pass"])]
+            lines += ["except KeyboardInterrupt: print('KeyboardInterrupt: ')"]  # from 3.14 on it would be the end
+            lines += ["", f"print({END!r})"]
+    lines.append("raise SystemExit(0)")
     environment = {**os.environ, "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
     ran = subprocess.run(
         [sys.executable, "-i", "-q", "-u", "-s"], input="\n".join(lines) + "\n", env=environment,
