@@ -19,6 +19,7 @@ class Sources:
         self._namespace = namespace
         self._texts = {}  # cell → text, oldest first
         self._chars = 0
+        linecache.cache.pop("<string>", None)  # from 3.13 on our own start is there, and exec() uses the name
         self.flags = 0  # of the compiler: the __future__ imports of the cells so far
 
     def add(self, cell, text):

@@ -148,6 +148,7 @@ class Persist(KernelTest):
         self.value("class C: again = 1")
         self.assertEqual(self.value("inspect.getsource(C)"), "'class C: again = 1\\n'")
         self.assertIn(self.error("inspect.getsource(type('Dynamic', (), {}))")["type"], ("OSError", "TypeError"))
+        self.assertEqual(self.error("exec('def g(): pass'); inspect.getsource(g)")["type"], "OSError")
         self.assertEqual(self.value("inspect.getsource(dataclasses).startswith('import')"), "True")
 
     def test_lines_survive_clearcache(self):
