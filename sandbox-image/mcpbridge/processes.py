@@ -16,6 +16,7 @@ import sys
 import types
 
 LIMIT = 64 << 20  # bytes of the values that go along
+CALLERS = ("mcpbridge.toolbox", "mcpbridge.server", "mcpbridge.tool")  # modules of what calls the host
 
 
 def send_definitions(spawn, texts):
@@ -145,6 +146,9 @@ def _values(namespace, names):
         value = namespace[name]
         if isinstance(value, types.ModuleType):
             told["modules"][name] = value.__name__
+            continue
+        if type(value).__module__ in CALLERS:
+            told["missing"][name] = "it works in the cell's own process only"
             continue
         try:
             kind = "functions" if _is_plain(value) else "values"

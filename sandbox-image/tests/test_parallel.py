@@ -128,8 +128,8 @@ class Parallel(KernelTest):
         self.assertEqual(self.value(code), "[[], [], (2, 1), 3]")
 
     def test_errors_that_are_no_tool_errors(self):
-        code = "try: tools.map(lambda i: 1 // i, [2, 0])\nexcept ZeroDivisionError as e: got = (e.item, [str(r) for r in e.results])\ngot"
-        self.assertEqual(self.value(code), "(0, ['0', 'integer division or modulo by zero'])")
+        code = "try: tools.map(lambda i: 1 // i, [2, 0])\nexcept ZeroDivisionError as e: got = (e.item, [type(r).__name__ for r in e.results])\ngot"
+        self.assertEqual(self.value(code), "(0, ['int', 'ZeroDivisionError'])")
         code = "[type(r).__name__ for r in tools.map(lambda i: [ValueError(), i][i], [0, 1], return_exceptions=True)]"
         self.assertEqual(self.value(code), "['ValueError', 'int']")
         self.assertEqual(self.value("tools.map(lambda i: ValueError(i), [0])"), "[ValueError(0)]", "a result, not a failure")
