@@ -38,7 +38,7 @@ def collect(thing):
     """
     name = _name_of(thing)
     collector = _Collector()
-    collector.add(name, thing, name)
+    collector.add(name, thing, name, imported=False)
     text = collector.text()
     try:
         compile(text, f"<skill {name}>", "exec", dont_inherit=True)
@@ -126,8 +126,8 @@ class _Collector:
         blocks = ["\n".join(imports)] if imports else []
         return "\n\n\n".join([*blocks, *self._parts.values()]) + "\n"
 
-    def add(self, name, thing, user):
-        """Add what makes `name` be thing, which is used by user."""
+    def add(self, name, thing, user, imported=True):
+        """Add what makes `name` be thing, which is used by user: an import where there is one."""
         if name in self._things:
             if self._things[name] is not thing:
                 raise TypeError(f"two things that {user} needs are called {name!r}: rename one of them")
@@ -137,7 +137,7 @@ class _Collector:
         self._things[name] = thing
         if provided.is_ours(name, thing):
             return
-        statement = _import_of(name, thing)
+        statement = _import_of(name, thing) if imported else None
         if statement is not None:
             self._imports[name] = statement
             return
@@ -229,7 +229,10 @@ def _import_of(name, thing):
     if not isinstance(module, str) or module in ("__main__", "builtins"):
         return None
     if module.startswith("skills."):
-        return f"from skills import {module[7:]}" + (f" as {name}" if name != module[7:] else "")
+        skill = module[7:]
+        if getattr(sys.modules.get(module), skill, None) is not thing:
+            return None  # a part of a skill
+        return f"from skills import {skill}" + (f" as {name}" if name != skill else "")
     own = getattr(thing, "__qualname__", None) or name
     for candidate in (own, name):
         if isinstance(candidate, str) and getattr(sys.modules.get(module), candidate, None) is thing:
@@ -311,6 +314,8 @@ def _class_source(cls):
         cells = [name for name in linecache.cache if _CELL.fullmatch(name)]
         cells.sort(key=lambda name: int(name[6:-1]), reverse=True)
         files = [name for name in files if name in cells] + cells  # of methods that others have put there
+    elif cls.__module__.startswith("skills."):
+        files = [f"<skill {cls.__module__[7:]}>"]
     elif hasattr(sys.modules.get(cls.__module__), "__file__"):
         files = [sys.modules[cls.__module__].__file__]
     for filename in dict.fromkeys(files):

@@ -2,7 +2,7 @@
 
 import os
 
-_USER_FILES = ("<cell ", "/workspace/", "/tmp/", "/mnt/")
+_USER_FILES = ("<cell ", "<skill ", "/workspace/", "/tmp/", "/mnt/")
 _OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + "/"
 _MAX_CHARS = 12_000
 _FIRST_FRAMES, _LAST_FRAMES = 10, 20  # shown of a stack that is deeper than both

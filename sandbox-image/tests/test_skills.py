@@ -130,6 +130,18 @@ class SkillsTest(harness.KernelTest):
         self.run_ok("def base(n): return n + 2\nskills.save(base)")
         self.assertEqual(self.in_other("skills.above(1)"), "32")
 
+    def test_a_skill_again_under_another_name(self):
+        self.run_ok("import math\ndef helper(n): return math.floor(n)\ndef first(n):\n    'Doc.'\n    return helper(n)\nskills.save(first)")
+        self.assertRegex(self.in_other("skills.save(skills.first, name='second')"), r"^skills\.second\(n\)   Doc\. ")
+        self.run_ok("skills.delete('first')")
+        self.assertEqual(self.in_other("skills.second(2.5)"), "2")
+
+    def test_a_traceback_shows_the_skill_s_lines(self):
+        self.run_ok("def inner(n):\n    return 1 / n\ndef outer(n):\n    return inner(n)\nskills.save(outer)")
+        traceback = self.other.run("skills.outer(0)")["cell"]["error"]["traceback"]
+        self.assertRegex(traceback, r'(?s)File "<cell \d+>", line 1.*File "<skill outer>", line \d+, in outer\n    return inner\(n\).*return 1 / n')
+        self.assertNotIn("mcpbridge", traceback)
+
     def test_what_cannot_be_kept(self):
         for code, problem in (
             ("import threading\nlock = threading.Lock()\ndef f():\n    with lock: pass\nskills.save(f)", "f uses 'lock', an object of type lock, which cannot be kept"),
