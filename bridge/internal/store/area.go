@@ -185,7 +185,7 @@ func (a *Area) open(name string) (*os.File, fs.FileInfo, error) {
 	if !before.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%w: not a regular file", ErrDamaged)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // in the user's state directory
 	if err != nil {
 		return nil, nil, err
 	}
@@ -268,7 +268,7 @@ func (a *Area) lock() (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: the lock is not a file", ErrUnsafe)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in the user's state directory
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +344,7 @@ func headLine(key string, size int64) []byte {
 // write replaces a file in one step. It needs the lock.
 func (a *Area) write(key string, data []byte) (err error) {
 	temporary := a.path(temporaryPrefix + rand.Text())
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // in the user's state directory
 	if err != nil {
 		return fmt.Errorf("write %.80q: %w", key, err)
 	}

@@ -21,7 +21,7 @@ func tryLock(f *os.File) (bool, error) {
 
 // syncDir makes what was renamed in a directory outlast a power failure.
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := os.Open(dir) //nolint:gosec // the user's state directory
 	if err != nil {
 		return err
 	}

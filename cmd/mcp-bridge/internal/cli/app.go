@@ -63,7 +63,7 @@ func (r *root) stateDir() (string, error) {
 		return filepath.Join(dir, "mcp-bridge"), nil
 	}
 	if homeErr != nil {
-		return "", nil // cells that want to keep something hear of it
+		return "", nil //nolint:nilerr // cells that want to keep something hear of it
 	}
 	return filepath.Join(home, ".local", "state", "mcp-bridge"), nil
 }
