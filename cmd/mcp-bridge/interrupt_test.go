@@ -51,15 +51,24 @@ func TestTimeoutKeepsVariables(t *testing.T) {
 func TestTimeoutCancelsUpstream(t *testing.T) {
 	t.Parallel()
 	c := connect(t, special(t))
-	for _, code := range []string{
-		"tools.special.sleep(ms=100_000)",
-		"await tools.special.sleep.aio(ms=100_000)",
-		"tools.map(tools.special.sleep, [100_000] * 3)",
+	c.run(t, "tools.special.stats()") // the server is up
+	c.runIn(t, "sleeper", "1")
+	for code, running := range map[string]string{
+		"tools.special.sleep(ms=100_000)":               "1",
+		"await tools.special.sleep.aio(ms=100_000)":     "1",
+		"tools.map(tools.special.sleep, [100_000] * 3)": "3",
 	} {
-		c.call(t, arguments{"code": code, "timeout": 1})
-		eventually(t, patience, "upstream has nothing running after "+code, func() bool {
-			return c.run(t, "tools.special.stats().running") == "0"
-		})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = c.try(t.Context(), arguments{"session": "sleeper", "code": code, "timeout": 10})
+		}()
+		for _, want := range []string{running, "0"} {
+			eventually(t, patience, want+" upstream calls of "+code, func() bool {
+				return c.run(t, "tools.special.stats().running") == want
+			})
+		}
+		<-ended
 	}
 	c.wants(t, "tools.special.stats().cancelled", "5")
 }
