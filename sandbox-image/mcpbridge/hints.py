@@ -58,9 +58,9 @@ def _of_shell(target, command):
 def _of_magic(name, rest):
     if name in ("pip", "conda", "uv"):
         return _NO_PIP
-    return f"this is plain Python, without IPython's `%{name}`" + (
-        f": write `{_MAGICS[name].format(rest=rest, text=repr(rest))}`." if name in _MAGICS else "."
-    )
+    rest = rest or "…"  # the cell, if it is one for all of it
+    instead = _MAGICS.get(name, "").format(rest=rest, text=repr(rest))
+    return f"this is plain Python, without IPython's `%{name}`" + (f": write `{instead}`." if instead else ".")
 
 
 _TIME = "import time; began = time.perf_counter(); {rest}; print(time.perf_counter() - began)"
@@ -70,7 +70,7 @@ _MAGICS = {
     "timeit": "import timeit; timeit.timeit({text}, globals=globals(), number=1000)",
     "cd": "import os; os.chdir({text})",
     "pwd": "import os; os.getcwd()",
-    "ls": "import os; os.listdir({text} or '.')",
+    "ls": "import os; os.listdir()",
     "cat": "print(open({text}).read())",
     "env": "import os; os.environ",
     "run": "import runpy; runpy.run_path({text}, run_name='__main__')",

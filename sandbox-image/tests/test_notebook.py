@@ -61,6 +61,7 @@ class Plain(KernelTest):
             "%pip install x": "packages cannot be installed",
             "%time f(1)": "without IPython's `%time`: write `import time; began = time.perf_counter(); f(1);",
             "%%timeit\nf()": "import timeit",
+            "%%time\nf()": "began = time.perf_counter(); …; print(",
             "%cd /tmp": "os.chdir('/tmp')",
             "%unheard of": "without IPython's `%unheard`.",
             "?len": "write `help(len)`",
