@@ -19,6 +19,7 @@ func placement() container.Placement {
 	spec := runtime.Spec{
 		Image: "i", Command: []string{"python3", "-I"}, Env: []string{"LANG=C.UTF-8"},
 		Seccomp: []byte(`{"defaultAction": "SCMP_ACT_ERRNO", "architectures": []}`), Limits: runtime.Limits{}.WithDefaults(),
+		Binds: []runtime.Bind{{Source: "/home/u/data", Target: "/mnt/data"}},
 	}
 	return container.Placement{
 		ID: "mcpb-x", Spec: spec, UID: 2000, Labels: map[string]string{local.LabelSandbox: "mcpb-x"},

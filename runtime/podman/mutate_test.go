@@ -94,6 +94,7 @@ func unnoticed() map[string]string {
 		m["mounts.["+point+"].options.[private]"] = "the default for binds"
 		m["mounts.["+point+"].type"] = "the default for what has a source"
 	}
+	m["mounts.[/mnt/data].source"] = "which folder it is nobody in the sandbox knows"
 	for _, point := range []string{"/tmp", "/workspace"} {
 		for _, option := range []string{"mode", "notmpcopyup", "rw"} {
 			m["mounts.["+point+"].options.["+option+"]"] = "Podman's default for every tmpfs"

@@ -20,6 +20,7 @@ func placement() container.Placement {
 	spec := runtime.Spec{
 		Image: "i", Command: []string{"python3", "-I"}, Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{},
 		Seccomp: []byte(`{"defaultAction": "SCMP_ACT_ERRNO"}`), Limits: runtime.Limits{}.WithDefaults(),
+		Binds: []runtime.Bind{{Source: "/home/u/data", Target: "/mnt/data"}},
 	}
 	owner := local.Owner{UID: 1, Boot: "b", PID: 2, PIDNS: 3, Start: 4}
 	return container.Placement{

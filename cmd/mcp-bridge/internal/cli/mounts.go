@@ -170,8 +170,12 @@ type secretDir struct {
 
 func (r *root) secretDirs(stateDir string) []secretDir {
 	all := []secretDir{
-		{"/proc", "the kernel's /proc", false}, {"/sys", "the kernel's /sys", false}, {"/dev", "the host's devices", false},
-		{"/run", "the sockets of the host's services", false}, {"/etc", "the host's configuration", false}, {"/var/run", "the sockets of the host's services", false},
+		{"/proc", "the kernel's /proc", false},
+		{"/sys", "the kernel's /sys", false},
+		{"/dev", "the host's devices", false},
+		{"/etc", "the host's configuration", false},
+		{"/run", "the sockets of the host's services", false},
+		{"/var/run", "the sockets of the host's services", false},
 		{stateDir, "what mcp-bridge keeps", false},
 		{r.settings.cacheDir, "what mcp-bridge keeps", false},
 	}
