@@ -36,18 +36,19 @@ const (
 	stopTimeout    = 10 * time.Second // to save before an idle sandbox is stopped
 	stopGrace      = 2 * time.Second
 	// Clients give a server 2 to 5 seconds to end.
-	closeTurn    = time.Second // for a running cell to end once it is interrupted
-	closeTimeout = 1500 * time.Millisecond
-	closeGrace   = 500 * time.Millisecond
+	closeTurn    = 700 * time.Millisecond // for a running cell to end once it is interrupted
+	closeTimeout = 2 * time.Second
+	closeGrace   = 800 * time.Millisecond
 
 	// A session is saved, too, when it has been idle for a moment, so that
-	// little is lost if the bridge is killed; but only if that takes no time.
+	// little is lost if the bridge is killed; at once if that takes no time, and
+	// else after a longer rest.
 	checkpointDelay = 2 * time.Second
 	checkpointLimit = 1 << 20 // bytes
 	checkpointTime  = time.Second
+	checkpointRest  = 30 * time.Second // from one that was too much to one of everything
 	checkpointGrace = 30 * time.Second // a kill would lose what it is to save
 	checkpointShare = 20               // it may take one part in so many of the time
-	checkpointPause = 5 * time.Minute  // after one that could not save everything
 )
 
 // A hibernation is what keeps a session when its sandbox goes.
@@ -61,6 +62,7 @@ type hibernation struct {
 	pending string      // unless it is "", there may be something to restore, and it says from before what
 	saved   int         // the latest cell that is in what was saved
 	lost    [][2]string // names that could not be saved then, and why
+	large   int         // the cell after which there was too much for a quick checkpoint
 	next    time.Time   // no checkpoint before
 
 	mu       sync.Mutex
@@ -187,6 +189,7 @@ type savedReport struct {
 	Count int         `json:"count"`
 	Lost  [][2]string `json:"lost"`
 	Whole bool        `json:"whole"` // nothing was left out for its size, or for want of time
+	Short bool        `json:"short"` // something was for want of time
 }
 
 // ask has a kernel save or restore.
@@ -231,7 +234,7 @@ func (s *session) save(ctx context.Context, k *kernel, t task) (savedReport, err
 	if err != nil {
 		return r, err
 	}
-	if t.limit < s.bridge.opts.StateLimit && !r.Whole {
+	if s.isCheckpoint() && (r.Short || !r.Whole && t.limit < s.bridge.opts.StateLimit) {
 		return r, nil // what there is already may have more
 	}
 	if len(data) == 0 {
@@ -364,7 +367,14 @@ func (s *session) saveIdle() {
 	}
 	s.mu.Lock()
 	k, h := s.kernel, s.sleep
-	if s.closed || k == nil || h == nil || h.saved >= s.cell || time.Now().Before(h.next) {
+	var wait time.Duration
+	if h != nil {
+		wait = time.Until(h.next)
+	}
+	if s.closed || k == nil || h == nil || h.saved >= s.cell || wait > 0 {
+		if wait > 0 && !s.closed {
+			s.pause.Reset(wait)
+		}
 		s.mu.Unlock()
 		<-s.turn
 		return
@@ -375,9 +385,12 @@ func (s *session) saveIdle() {
 	defer s.wg.Done()
 	defer func() { <-s.turn }() // the session stays as idle as it was
 	begin := time.Now()
-	r, err := s.save(outliving(), k, task{
-		timeout: checkpointTime, grace: checkpointGrace, limit: min(checkpointLimit, s.bridge.opts.StateLimit-1),
-	})
+	t := task{timeout: checkpointTime, grace: checkpointGrace, limit: min(checkpointLimit, s.bridge.opts.StateLimit-1)}
+	full := h.large == s.cell
+	if full {
+		t.timeout, t.limit = stopTimeout, s.bridge.opts.StateLimit
+	}
+	r, err := s.save(outliving(), k, t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saving = nil
@@ -386,12 +399,20 @@ func (s *session) saveIdle() {
 	}
 	now := time.Now()
 	h.next = now.Add(checkpointShare * now.Sub(begin))
-	if err != nil || !r.Whole {
-		h.next = now.Add(checkpointPause)
+	if err == nil && !r.Whole && !full && !s.closed {
+		h.large = s.cell
+		s.pause.Reset(checkpointRest)
 	}
 	if s.idle != nil && !s.closed { // it may have found the turn taken
 		s.idle.Reset(max(time.Until(s.used.Add(s.bridge.opts.IdleTimeout)), time.Millisecond))
 	}
+}
+
+// isCheckpoint reports whether a save is one that nobody waits for.
+func (s *session) isCheckpoint() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.saving != nil
 }
 
 // yieldTurn ends a save that nobody waits for. It reports whether there is one.

@@ -28,7 +28,7 @@ func (k *kernel) save(c *cell) {
 			case <-k.box.gone:
 				return
 			}
-			report["whole"] = false
+			report["whole"], report["short"] = false, true
 		case "deaf":
 			<-k.box.gone
 			return

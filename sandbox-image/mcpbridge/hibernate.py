@@ -25,7 +25,7 @@ MAX_VALUES = 20  # of out[n].value
 QUICK_LIMIT = 1 << 20  # bytes: with so low a limit it is to take no time,
 QUICK_MEMORY = 150 << 20  # and is not tried with so much in memory
 MAX_SEARCHED = 4 << 20  # bytes of an entry that are searched for what it refers to
-SAMPLE = 1 << 18  # bytes to find out whether compression helps
+MAX_DEFLATED = 2 << 20  # bytes that are compressed: it takes far longer than pickling
 
 
 class TooLarge(Exception):
@@ -55,7 +55,9 @@ def save(runner, cell, limit, **_):
         for start in range(0, len(data), CHUNK):
             piece = base64.b64encode(data[start : start + CHUNK]).decode()
             parts.client.call("kernel/save", {"offset": start, "data": piece})
-    return _report(cell, count=state.count(), lost=state.lost[:MAX_LOST], whole=whole and not state.left_out)
+    return _report(
+        cell, count=state.count(), lost=state.lost[:MAX_LOST], whole=whole and not state.left_out, short=not whole
+    )
 
 
 def restore(runner, cell, limit, **_):
@@ -162,9 +164,7 @@ class State:
         }
         head = json.dumps(head).encode()
         data = self._file.getbuffer()
-        sample = data[:SAMPLE]
-        helps = len(zlib.compress(sample, 1)) < 0.9 * len(sample)
-        deflate = zlib.compressobj(1 if helps else 0)
+        deflate = zlib.compressobj(1 if len(data) <= MAX_DEFLATED else 0)
         parts = [MAGIC, deflate.compress(len(head).to_bytes(4, "big") + head), deflate.compress(data), deflate.flush()]
         return b"".join(parts)
 

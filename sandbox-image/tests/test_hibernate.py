@@ -337,7 +337,7 @@ class Sessions(HibernateTest):
         first, second = self.kernel(shelf), self.kernel(shelf)
         self.check(first, "import os\nnoise = os.urandom(10 << 20); text = 'abc' * 5_000_000; sums = sum(noise)")
         self.task(first, "save")
-        self.assertLess(len(shelf.data), 30 << 20)
+        self.assertLess(len(shelf.data), 40 << 20)
         self.task(second, "restore")
         self.assertEqual(self.check(second, "sum(noise) == sums, len(text)"), "(True, 15000000)")
 
