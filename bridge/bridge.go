@@ -300,7 +300,7 @@ func (b *Bridge) stopIdlest() bool {
 	b.mu.Unlock()
 	slices.SortFunc(all, func(a, b candidate) int { return a.used.Compare(b.used) })
 	return slices.ContainsFunc(all, func(c candidate) bool {
-		return c.session.stop(0, fmt.Sprintf("to make room, as it had been idle longest of the %d there may be", b.opts.MaxSandboxes))
+		return c.session.stop(0, fmt.Sprintf("to make room, as it had been idle longest of the %d there may be", b.opts.MaxSandboxes)) //nolint:contextcheck // the sandbox is stopped, whoever gives up
 	})
 }
 

@@ -294,8 +294,10 @@ func (h *hibernation) expire() {
 }
 
 // restore brings back what was saved, in a kernel that has run no cell. It needs
-// the turn. What cannot be read is set aside, so that it is tried once.
-func (s *session) restore(k *kernel) {
+// the turn. What cannot be read is set aside, so that it is tried once. It does
+// not look at ctx's end: a restore that is cut short would be no restore.
+func (s *session) restore(ctx context.Context, k *kernel) {
+	ctx = context.WithoutCancel(ctx)
 	h := s.hibernate()
 	if h == nil || h.pending == "" {
 		return
@@ -318,8 +320,8 @@ func (s *session) restore(k *kernel) {
 		s.setMuted(true) // what a __setstate__ prints belongs to no cell
 		h.begin(&transfer{loading: true, data: state})
 		t := task{kind: "restore", cell: s.cell, timeout: restoreTimeout, grace: restoreGrace, limit: s.bridge.opts.StateLimit}
-		s.bridge.keepFiles(outliving(), k, &t) // what is restored may import one
-		r, err = h.ask(outliving(), k, t)
+		s.bridge.keepFiles(ctx, k, &t) // what is restored may import one
+		r, err = h.ask(ctx, k, t)
 		h.finish()
 		s.setMuted(false)
 	}

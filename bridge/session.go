@@ -453,7 +453,7 @@ func (s *session) ensureKernel(ctx context.Context, req Request) (*kernel, error
 	if closed {
 		return nil, errClosing
 	}
-	s.restore(k)
+	s.restore(ctx, k)
 	if !k.isDead() {
 		return k, nil
 	}
