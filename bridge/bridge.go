@@ -271,7 +271,7 @@ func (b *Bridge) place(ctx context.Context) (*place, error) {
 		if place := b.places.take(); place != nil {
 			return place, nil
 		}
-		if !soon && !b.stopIdlest() {
+		if !soon && !b.stopIdlest() { //nolint:contextcheck // it is stopped whoever gives up
 			return nil, fmt.Errorf("all %d sandboxes are busy, the most allowed: try again when a cell has ended, or use a session that has one",
 				b.opts.MaxSandboxes)
 		}
@@ -300,7 +300,7 @@ func (b *Bridge) stopIdlest() bool {
 	b.mu.Unlock()
 	slices.SortFunc(all, func(a, b candidate) int { return a.used.Compare(b.used) })
 	return slices.ContainsFunc(all, func(c candidate) bool {
-		return c.session.stop(0, fmt.Sprintf("to make room, as it had been idle longest of the %d there may be", b.opts.MaxSandboxes)) //nolint:contextcheck // the sandbox is stopped, whoever gives up
+		return c.session.stop(0, fmt.Sprintf("to make room, as it had been idle longest of the %d there may be", b.opts.MaxSandboxes))
 	})
 }
 
