@@ -79,7 +79,7 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 	}
 	begin := time.Now()
 	cmd := exec.CommandContext(ctx, opts.binary, "run", "--runtime", opts.runtime, "--config-dir", filepath.Join(dir, "MCPs"),
-		"--cache-dir", filepath.Join(dir, "cache"), "--log-level", "error") // what fails is in the answers
+		"--cache-dir", filepath.Join(dir, "cache"), "--state-dir", filepath.Join(dir, "state"), "--log-level", "error") // what fails is in the answers
 	cmd.Stderr = os.Stderr
 	bridge, err := connect(ctx, cmd)
 	if err != nil {

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 import hostmux  # noqa: E402
 from mcpbridge import wire  # noqa: E402
 
-TIMEOUT = 20.0  # for what should take no time
+TIMEOUT = 60.0  # for what should take no time
 TRANSPORT = os.environ.get("MCP_BRIDGE_TEST_TRANSPORT", "socket")  # socket, fd or stdio
 
 BOOT = (ROOT / "boot.py").read_text()

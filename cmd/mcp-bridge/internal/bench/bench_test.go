@@ -19,6 +19,18 @@ import (
 // a call over stdio, and the upstream for calls from a sandbox.
 const serveEcho = "MCP_BRIDGE_BENCH_ECHO"
 
+// runAll keeps what bridges keep out of the user's own folders.
+func runAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "mcp-bridge-bench")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("MCP_BRIDGE_STATE_DIR", dir)
+	return m.Run()
+}
+
 func TestMain(m *testing.M) {
 	if os.Getenv(serveEcho) != "" {
 		server := mcp.NewServer(&mcp.Implementation{Name: "echo"}, nil)
@@ -31,7 +43,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(runAll(m))
 }
 
 var binary = sync.OnceValues(func() (string, error) {
