@@ -37,7 +37,7 @@ type liveAttack struct {
 func TestLiveAttacks(t *testing.T) {
 	for _, engine := range attackedEngines() {
 		t.Run(engine, func(t *testing.T) {
-			s := special(t, "--memory=256m", "--pids=64")
+			s := special(t, "--memory=256m", "--pids=64", "--workspace-quota=0") // sessions share files: each attack begins with none
 			s.servers["disabled"] = s.servers["special"]
 			disabled := s.servers["disabled"]
 			disabled.Disabled = true
