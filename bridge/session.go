@@ -70,6 +70,7 @@ type execution struct {
 	reset   bool    // by session.reset()
 
 	toReset bool // its code is resetCode
+	more    bool // its code does not end with resetCode
 }
 
 // interruptCode is the code of a call that stops the running cell instead of
@@ -303,6 +304,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	}
 	e := s.open(req.Timeout)
 	e.toReset = reset // before it is sent
+	e.more = !strings.HasSuffix(strings.TrimSpace(req.Code), resetCode)
 	opts := &s.bridge.opts
 	t := task{
 		cell: e.cell, code: req.Code, context: req.Context, timeout: req.Timeout, grace: opts.Grace, valueLimit: opts.OutputLimit,

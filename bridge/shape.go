@@ -49,7 +49,11 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 	case e.reset && o.err != nil:
 		return []string{"[the session was reset, and its sandbox replaced: all variables are gone, and what was saved of them]"}
 	case e.reset && o.Lost != "":
-		return []string{"[the session was reset: all variables are gone, and what was saved of them; files are kept]"}
+		parts = append(parts, "[the session was reset: all variables are gone, and what was saved of them; files are kept]")
+		if e.more {
+			parts = append(parts, "[what stood after session.reset() did not run]")
+		}
+		return parts
 	case o.err != nil:
 		r.IsError = true
 		parts = append(parts, r.failed("lost", fmt.Sprintf("Error: %v. %s; the next call starts a new sandbox.", o.err, s.bridge.goneText())))

@@ -25,6 +25,7 @@ def importer():
         sys.exit("mcp-bridge: what came on stdin is not the kernel")
     with zipfile.ZipFile(io.BytesIO(read(size))) as archive:
         sources = {name: archive.read(name) for name in archive.namelist()}
+    root = sys.argv[1]  # cells may see other arguments
 
     class Importer:
         def find_spec(self, name, path=None, target=None):
@@ -32,7 +33,7 @@ def importer():
             for file in (base + "/__init__.py", base + ".py"):
                 if file in sources:
                     package = file.endswith("/__init__.py")
-                    spec = ModuleSpec(name, self, origin=sys.argv[1] + "/" + file, is_package=package)
+                    spec = ModuleSpec(name, self, origin=root + "/" + file, is_package=package)
                     spec.has_location = True  # as if it were there
                     return spec
 
@@ -41,7 +42,7 @@ def importer():
 
         def exec_module(self, module):
             spec = module.__spec__
-            code = sources[spec.origin[len(sys.argv[1]) + 1 :]]
+            code = sources[spec.origin[len(root) + 1 :]]
             exec(compile(code, spec.origin, "exec", dont_inherit=True), module.__dict__)
 
     return Importer()

@@ -143,6 +143,9 @@ func TestSessionReset(t *testing.T) {
 		text := c.run(t, code)
 		contains(t, text, "[the session was reset: all variables are gone, and what was saved of them; files are kept]")
 		lacks(t, text, "never", "Error")
+		if got := strings.Contains(text, "[what stood after session.reset() did not run]"); got != (code != "session.reset()") {
+			t.Errorf("got %q", text)
+		}
 		c.wants(t, "'x' in globals(), hasattr(__import__('builtins'), 'print_'), open('/tmp/file').read()", "(False, False, 'kept')")
 	}
 	for _, spoil := range []string{"compile = exec = None\nimport builtins\nbuiltins.compile = builtins.exec = builtins.eval = None", "session = 5", "import os; os._exit = lambda status: None"} {

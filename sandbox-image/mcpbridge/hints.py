@@ -3,7 +3,11 @@
 Imported when a cell has failed, not before.
 """
 
+import builtins
 import re
+import sys
+
+from . import provided
 
 
 def of_error(error, code):
@@ -15,9 +19,35 @@ def of_error(error, code):
         return "nobody can answer input() here: stdin is empty. Put the value into the code."
     if isinstance(error, RuntimeError) and ("event loop" in message):
         return "top-level `await` works in a cell: write `await main()` in place of asyncio.run() or create_task() alone."
-    if isinstance(error, ModuleNotFoundError) and error.name and "." not in error.name:
-        return f"{error.name} is not in the sandbox's image, and pip cannot get it: there is no network."
+    if isinstance(error, ModuleNotFoundError) and error.name and ("." not in error.name or error.name.startswith("IPython.")):
+        return _of_module(error.name)
+    if isinstance(error, NameError) and error.name:
+        return _of_name(error.name)
     return None
+
+
+def _of_module(name):
+    if name.partition(".")[0] == "IPython":
+        return "this is plain Python, without IPython. `display(x)` is there without an import; a text is shown by print()."
+    if provided.knows(name) and (name in sys.modules["__main__"].__dict__ or name in builtins.__dict__):
+        return f"`{name}` is already there: leave the import out."
+    return f"{name} is not in the sandbox's image, and pip cannot get it: there is no network. A file {name}.py in the workspace can be imported."
+
+
+def _of_name(name):
+    if name in _NO_NAMES:
+        return f"this is plain Python, without IPython's `{name}`{_NO_NAMES[name]}."
+    if match := re.fullmatch(r"_(i?)([1-9]\d*)", name):
+        return f"write `{'In' if match[1] else 'Out'}[{match[2]}]`."
+    return None
+
+
+_NO_NAMES = {
+    "get_ipython": "",
+    "clear_output": ": what is printed stays",
+    **dict.fromkeys(("Markdown", "Latex"), ": print the text"),
+    **dict.fromkeys(("_i", "_ii", "_iii"), ": write `In[-2]` for the code of the cell before"),
+}
 
 
 def _of_syntax(error, code):

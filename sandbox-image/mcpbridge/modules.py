@@ -1,7 +1,8 @@
 """Modules that cells can import and that are no files: `skills`, `mcp`, …
 
 They are made when they are first imported. A file or a package of that name that
-Python finds by itself goes first.
+Python finds by itself goes first, but for what is in the workspace: a folder of
+data there may well be called `skills`.
 """
 
 import sys
@@ -12,6 +13,7 @@ _OUR_PACKAGES = {"mcp": None, "mcp.servers": "compat"}  # the same for any modul
 
 _makers = {}  # name → function(module) that fills it
 _packages = {}  # name → function(module) that fills any module below it
+_workspace = None  # our entry in sys.path
 
 
 def register(name, fill, below=None):
@@ -27,7 +29,15 @@ def register(name, fill, below=None):
 
 def install():
     """Have import find the registered modules."""
-    sys.meta_path.append(Finder())
+    sys.meta_path.insert(0, Finder())
+
+
+def find_in(workspace):
+    """Have import find modules in the workspace, too, after all others: a file there
+    is never taken for one of Python's own."""
+    global _workspace
+    _workspace = workspace
+    sys.path.append(workspace)
 
 
 class Finder:
@@ -37,6 +47,12 @@ class Finder:
         """The spec of a registered module, or None."""
         if _maker(name) is None:
             return None
+        if path is None:
+            path = [entry for entry in sys.path if entry is not _workspace]
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if type(finder) is not Finder and find is not None and (spec := find(name, path)) is not None:
+                return spec
         spec = type(sys.__spec__)(name, self, origin="mcp-bridge", is_package=name in _packages or name in _OUR_PACKAGES)
         return spec
 

@@ -37,6 +37,7 @@ def main(channel, callback_socket, settings, mark):
     guard = interrupts.Guard(lambda what: tell(channel, pid, what, runner.cell))
     signal.signal(signal.SIGINT, guard.on_sigint)
     sys.unraisablehook = guard.on_unraisable
+    sys.argv[:] = [""]  # as in a notebook: those of this process are no business of argparse in a cell
     started = threads.Threads()
     standard = streams.Standard(started.late, mark)
     client = callback.Client(callback_socket, guard)
@@ -47,6 +48,7 @@ def main(channel, callback_socket, settings, mark):
     runner.parts = lasting.Parts(namespace, guard, client, out, texts)
     adapt(texts)
     kept = files.Files(client)
+    modules.find_in(kept.root)
     decoder = wire.Decoder()
     channel.setblocking(True)
     pid = os.getpid()

@@ -69,6 +69,14 @@ class Plain(KernelTest):
             "tools.demo??": "inspect.getsource(tools.demo)",
             "```python\n1\n```": "leave out the ``` fence",
             "import numpyy": "numpyy is not in the sandbox's image",
+            "import tools": "`tools` is already there",
+            "from workspace import x": "`workspace` is already there",
+            "from memory import load": "`memory` is already there",
+            "import sys; sys.modules['IPython'] = None\nfrom IPython.display import display, Markdown": "`display(x)` is there without an import",
+            "get_ipython()": "without IPython's `get_ipython`",
+            "clear_output()": "what is printed stays",
+            "_4": "`Out[4]`",
+            "_i4": "`In[4]`",
             "import asyncio\nf = lambda: asyncio.get_running_loop()\nf()": "await main()",
         }.items():
             with self.subTest(code):
@@ -80,6 +88,32 @@ class Plain(KernelTest):
         for code in ("1 +", "raise ValueError('!')", "compile('!ls', 'f', 'exec')", "x = = 1", "import json.nothing", "raise SyntaxError"):
             with self.subTest(code):
                 self.assertNotIn("Hint", self.error(code)["traceback"])
+
+
+class Importing(KernelTest):
+    """Modules in the workspace."""
+
+    def test_import(self):
+        self.value("import pathlib; pathlib.Path('mod.py').write_text('def f(): return __name__')")
+        self.assertEqual(self.value("import mod; mod.f()"), "'mod'")
+        code = """
+            import concurrent.futures as cf, multiprocessing as mp
+            with cf.ProcessPoolExecutor(1, mp.get_context("spawn")) as pool: r = pool.submit(mod.f).result()
+            r
+            """
+        self.assertEqual(self.value(code), "'mod'")
+
+    def test_nothing_is_shadowed(self):
+        names = "skills/data mcp/data tools.py colorsys.py mcpbridge.py traceback.py pydoc.py".split()
+        self.value(f"import os, pathlib\nfor name in {names}:\n  os.makedirs(os.path.dirname(name) or '.', exist_ok=True); open(name, 'w').write('1/0')")
+        self.value("os.makedirs('mcp/servers', exist_ok=True)")
+        self.assertEqual(self.value("import colorsys, skills, mcp, mcp.runtime; colorsys.__file__.startswith(os.getcwd())"), "False")
+        self.assertEqual(self.error("1/0")["type"], "ZeroDivisionError")
+        self.assertEqual(self.value("hasattr(skills, 'save'), mcp.__spec__.origin"), "(True, 'mcp-bridge')")
+
+    def test_arguments(self):
+        self.assertEqual(self.value("import sys; sys.argv"), "['']")
+        self.assertEqual(self.value("import argparse; argparse.ArgumentParser().parse_args()"), "Namespace()")
 
 
 class Persist(KernelTest):
