@@ -254,7 +254,7 @@ type task struct {
 	limit      int    // bytes; for those that save and restore
 	cell       int
 	code       string
-	context    json.RawMessage // for the cell's `context`; nil leaves that as it is
+	context    json.RawMessage // for the cell's `context`; nil if it came with none
 	timeout    time.Duration
 	grace      time.Duration
 	valueLimit int    // characters

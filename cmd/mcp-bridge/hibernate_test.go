@@ -103,6 +103,22 @@ func TestHibernateFiles(t *testing.T) {
 	contains(t, c.fails(t, "x"), "NameError")
 }
 
+// TestExecSharesNothing has scripts begin with nothing, whatever ran before in
+// the same directory.
+func TestExecSharesNothing(t *testing.T) {
+	t.Parallel()
+	s := setup{state: t.TempDir(), work: t.TempDir()}
+	for range 2 {
+		got := shell(t, &s, "exec", "-c", "there = 'x' in globals()\nx = 1\nthere, session.info().saved")
+		if got.code != exitOK || got.stdout != "(False, None)\n" {
+			t.Errorf("exit code %d, %q, %q", got.code, got.stdout, got.stderr)
+		}
+	}
+	if saved, err := filepath.Glob(s.state + "/sessions/*"); err != nil || len(saved) > 0 {
+		t.Errorf("saved: %v, %v", saved, err)
+	}
+}
+
 // TestHibernatePoison restores what never ends, and what ends the process.
 func TestHibernatePoison(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import sys
 from . import loops, sources, tracebacks
 
 # What else a request to run a cell may bring: name → function(namespace, value),
-# called before the cell.
+# called before the cell, without value if the request brings none.
 EXTRAS = {}
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -39,8 +39,8 @@ class Runner:
         """Run code as cell number `cell`; return the report for the host."""
         self._display.begin(value_limit, mode)
         try:
-            for name, value in extras.items():
-                EXTRAS[name](self._namespace, value)
+            for name, bind in EXTRAS.items():
+                bind(self._namespace, *([extras[name]] if name in extras else []))
             return self._run(cell, code)
         except KeyboardInterrupt as late:  # it came while the report was made
             self._guard.disarm()

@@ -13,7 +13,7 @@ import signal
 import sys
 import zlib
 
-from . import pickling, provided, session, unpickling
+from . import context, pickling, provided, session, unpickling
 
 FORMAT = 1
 MAGIC = b"mcp-bridge state\n"
@@ -282,7 +282,7 @@ def anchors(parts):
 
 def _is_ours(name, value, given):
     """Whether a name that we gave still has what we gave, or has come to stand for."""
-    return value is given or name == "context" or str(type(value).__module__).startswith(__package__ + ".")
+    return value is given or name == "context" and context.is_bound(value) or str(type(value).__module__).startswith(__package__ + ".")
 
 
 def _weight(value):

@@ -15,7 +15,7 @@ import types
 
 from . import (
     callback, cells, context, display, errors, figures, files, helptext, hooks, interrupts, lasting, modules, outputs, provided,
-    sources, streams, threads, toolbox, tracebacks, values, wire, world,
+    sources, streams, threads, toolbox, tracebacks, wire, world,
 )  # fmt: skip
 
 # What a request to run something may say. "task" names the handler; the others
@@ -149,10 +149,10 @@ def make_namespace(client, out):
         out=out,
         Out=out,
         help=helptext.Help(),
-        context=values.Record(),
         display=display.Display(),
         **{error.__name__: error for error in errors.ALL},
     )
+    context.bind(namespace)
     figures.install(namespace["display"])
     provided.install(client, namespace)
     modules.install()

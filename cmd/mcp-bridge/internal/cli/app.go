@@ -100,6 +100,7 @@ type appOptions struct {
 	outputMode  bridge.Mode   // see bridge.Options
 	yield       time.Duration // see bridge.Options
 	warm        int           // see bridge.Options
+	hibernate   bool          // see bridge.Options
 }
 
 // open puts an app together; the caller closes it.
@@ -141,7 +142,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		Binds:          binds,
 		StateDir:       stateDir,
 		WorkspaceQuota: r.workspaceQuota(),
-		Hibernate:      r.settings.hibernate,
+		Hibernate:      opts.hibernate,
 		Directory:      workingDir(),
 		Timeout:        time.Duration(r.settings.timeout),
 		MaxTimeout:     time.Duration(r.settings.maxTimeout),

@@ -25,6 +25,7 @@ func (r *root) runCommand() *cobra.Command {
 			a, err := r.open(cmd.Context(), appOptions{
 				sweep: true, yield: time.Duration(r.settings.yield), warm: r.settings.warm,
 				outputLimit: r.settings.outputLimit, outputMode: bridge.Mode(r.settings.outputMode),
+				hibernate: r.settings.hibernate,
 			})
 			if err != nil {
 				return err
