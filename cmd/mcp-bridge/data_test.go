@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"image/png"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -122,9 +123,26 @@ func TestTables(t *testing.T) {
 		"9999  9999  n9999  0.5\n[cut: DataFrame of 10,000 rows × 3 columns: n int64, name ", ", x float64; the whole is in _ and out[1].value]", "\n0        0     n0  0.5\n")
 	call("frame.head(2)", "1  1   n1  0.5\n[2 rows × 3 columns: n int64, name ")
 	call("frame['x']", "[cut: Series of 10,000 float64; ")
-	call("pd.DataFrame(np.zeros((100, 1000)))", "DataFrame of 100 rows × 1,000 columns: 0 float64, ", "… 960 more")
+	call("pd.DataFrame(np.zeros((100, 1000)))", "DataFrame of 100 rows × 1,000 columns: 0 float64, ", "… 968 more; the whole is in _ ")
 	call("pd.DataFrame({'text': ['x' * 100_000] * 3})", "xxx...")
-	call("np.arange(1_000_000).reshape(1000, 1000)", "[999000, 999001, 999002, ..., 999997, 999998, 999999]]", "[cut: ndarray of shape (1000, 1000), int64; ")
+	call("pd.DataFrame({'text': ['x' * 60, 'y']})", "[cut: values of 60 characters and more in a DataFrame of 2 rows × 1 columns: text ")
+	call("pd.DataFrame(np.zeros((2, 60)))", "31 float64, … 28 more; the whole is in _ ")
+	for code, whole := range map[string]string{
+		"pd.DataFrame()":              "Empty DataFrame\nColumns: []\nIndex: []",
+		"pd.DataFrame({'a': []})":     "Empty DataFrame\nColumns: [a]\nIndex: []",
+		"pd.Series([], dtype=object)": "Series([], dtype: object)",
+		"pd.set_option('display.max_rows', 200)\npd.DataFrame({'n': range(100)})":       "\n50  50\n",
+		"pd.set_option('display.max_rows', None)\npd.Series(range(300))":                "\n150    150\n",
+		"pd.set_option('display.max_colwidth', None)\npd.DataFrame({'t': ['x' * 100]})": strings.Repeat("x", 100),
+		"pd.set_option('display.max_columns', None)\npd.DataFrame(np.zeros((1, 25)))":   "  12 ",
+	} {
+		r := c.call(t, arguments{"code": code, "timeout": 600})
+		contains(t, r.text, whole)
+		lacks(t, r.text, "[cut", "...")
+	}
+	call("pd.set_option('display.max_rows', 1)\npd.DataFrame({'n': range(10)})", "[cut: DataFrame of 10 rows × 1 columns: n int64; ")
+	call("pd.set_option('display.max_rows', None)\npd.DataFrame({'t': ['x' * 30_000]})", "xxx...", "[cut: values of 60 characters and more in a ")
+	call("pd.reset_option('display')\nnp.arange(1_000_000).reshape(1000, 1000)", "[999000, 999001, 999002, ..., 999997, 999998, 999999]]", "[cut: ndarray of shape (1000, 1000), int64; ")
 	call("np.eye(2)", "array([[1., 0.],\n       [0., 1.]])")
 	call("[frame, np.zeros(10**6), 'x' * 100_000]", "<DataFrame of 10,000 rows × 3 columns: ", "<ndarray of shape (1000000,), float64>", "(100,000 characters)]")
 }

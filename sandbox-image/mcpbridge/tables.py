@@ -7,6 +7,8 @@ SOME = 12  # rows of one that is not, half of them from its end
 COLUMNS = 20
 NAMED = 40  # columns whose type is told
 CELL = 60  # characters of a value in a table
+TYPES = 380  # characters of columns and their types: the host shows 500 of a shape
+DEFAULTS = {"max_rows": {60}, "max_columns": {0, 20}, "max_colwidth": {50}}  # of pandas
 
 
 def find(value):
@@ -42,37 +44,69 @@ def _is(value, module, kind):
 def _types(frame):
     """The columns and their types, those of one type together."""
     names = [f"{str(name)[:40]} {kind}" for name, kind in zip(frame.columns[:NAMED], frame.dtypes[:NAMED])]
+    while len(", ".join(names)) > TYPES:
+        names.pop()
     more = frame.shape[1] - len(names)
     return ", ".join(names) + (f", … {more:,} more" if more > 0 else "")
 
 
+def _option(name, ours):
+    """What a cell has set as pandas' display.name, or ours."""
+    value = sys.modules["pandas"].get_option("display." + name)
+    return ours if value in DEFAULTS[name] else value
+
+
 def _frame(frame, limit):
     rows, columns = frame.shape
-    whole = rows <= ROWS and columns <= COLUMNS
-    text = _text(frame, limit, lambda most: frame.to_string(max_rows=most, max_cols=COLUMNS, max_colwidth=CELL), rows)
-    if whole and text is not None and columns:
-        return {"text": f"{text}\n[{rows:,} rows × {columns:,} columns: {_types(frame)}]"}
-    return {"text": text or "", "shape": shape(frame)}
+    if not rows or not columns:
+        text = repr(frame)
+        return {"text": text} if len(text) <= limit else {"text": text[:limit], "shape": shape(frame)}
+    most = _option("max_columns", COLUMNS) or None
+    text, whole, width = _text(frame, limit, lambda **options: frame.to_string(max_cols=most, **options))
+    if most is not None and columns > most:
+        whole = False
+    return _shown(text, whole, width, frame, f"[{rows:,} rows × {columns:,} columns: {_types(frame)}]", frame.items)
 
 
 def _series(series, limit):
-    rows = len(series)
-    text = _text(series, limit, lambda most: series.to_string(max_rows=most), rows)
-    if rows <= ROWS and text is not None:
-        kind = f"[{rows:,} values, {series.dtype}"
-        return {"text": f"{text}\n{kind}{'' if series.name is None else f', {series.name!r}'}]"}
-    return {"text": text or "", "shape": shape(series)}
+    if not len(series):
+        return {"text": repr(series)[:limit]}
+    pandas = sys.modules["pandas"]
+
+    def write(max_rows, max_colwidth):
+        with pandas.option_context("display.max_colwidth", max_colwidth):
+            return series.to_string(max_rows=max_rows)
+
+    text, whole, width = _text(series, limit, write)
+    name = "" if series.name is None else f", {series.name!r}"
+    return _shown(text, whole, width, series, f"[{len(series):,} values, {series.dtype}{name}]", lambda: [(None, series)])
 
 
-def _text(table, limit, write, rows):
-    """The table as text of at most limit characters, or None."""
-    for most in (ROWS, SOME, 4, 2):
-        if most == ROWS and rows > ROWS:
-            continue
-        text = write(most)
-        if len(text) <= limit:
-            return text
-    return None
+def _shown(text, whole, width, table, footer, columns):
+    """The table's text, with what is left out of it, if anything is."""
+    if not whole:
+        return {"text": text, "shape": shape(table)}
+    if width is not None and "..." in text and any(_is_wide(column, width) for _, column in columns()):
+        return {"text": text, "shape": f"values of {width:,} characters and more in a {shape(table)}"}
+    return {"text": f"{text}\n{footer}"}
+
+
+def _is_wide(column, width):
+    """Whether a value of a column has so many characters that pandas cuts it."""
+    return column.dtype.kind not in "biufcmM" and any(len(str(value)) >= width for value in column)
+
+
+def _text(table, limit, write):
+    """(the table as text of at most limit characters, whether that has all rows, and how wide values are)."""
+    rows = len(table)
+    most = _option("max_rows", ROWS) or rows
+    wanted = _option("max_colwidth", CELL)
+    for width in dict.fromkeys((wanted, CELL)):
+        for some in [rows] * (rows <= min(most, limit)) + [min(some, most) for some in (SOME, 4, 2)]:
+            text = write(max_rows=some, max_colwidth=width)
+            if len(text) <= limit:
+                return text, some >= rows, width
+    return "", False, None
 
 
 def _array(array, limit):
