@@ -102,7 +102,15 @@ class Method(Askable):
         self.__name__ = prepare.__name__
 
     def _request(self, /, *args, **kwargs):
-        return self._prepare(self._owner, *args, **kwargs)
+        try:
+            return self._prepare(self._owner, *args, **kwargs)
+        except TypeError as error:
+            trouble = error
+        try:
+            self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:  # which names the arguments that there are
+            trouble = TypeError(f"{self.__name__}{self.__signature__}: {error}")
+        raise trouble from None
 
     @property
     def __signature__(self):

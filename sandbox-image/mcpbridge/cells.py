@@ -60,7 +60,10 @@ class Runner:
             try:
                 value = self._execute(cell, code)
             except KeyboardInterrupt:
-                raise  # there is no time for figures
+                self._guard.disarm()
+                self._world.take()  # if the interrupt has kept it from that
+                self._display.end_quickly()
+                raise
             except BaseException:
                 self._display.end()
                 raise

@@ -22,7 +22,7 @@ def _show(value, limit, display):
     """{"text", "shape", "pictures"} of value, whatever it does."""
     try:
         if type(value) in _SCALARS:
-            text = repr(value) if type(value) is not str or len(value) < limit else None
+            text = _literal(value, limit)
             if text is not None and len(text) <= limit and text.isascii():
                 return {"text": text, "pictures": []}
         if _is_plain(value):  # most are, and rich takes time to import
@@ -35,6 +35,13 @@ def _show(value, limit, display):
     except Exception as error:
         why = f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
         return {"text": why, "pictures": []}
+
+
+def _literal(value, limit):
+    """repr() of a scalar, or None if it is too long."""
+    if type(value) is int and value.bit_length() > 1 << 13 or type(value) is str and len(value) >= limit:
+        return None
+    return repr(value)
 
 
 def _is_plain(value):
@@ -105,6 +112,16 @@ class Display:
             from . import figures
 
             self.add(figures.take(self))
+
+    def end_quickly(self):
+        """The same after an interrupt, or say that there is no time for it."""
+        if "matplotlib.pyplot" in sys.modules:
+            from . import figures
+
+            try:
+                self.add(figures.take_quickly(self))
+            except Exception as error:  # no memory or process left, or what a cell has made of pyplot
+                figures.drop(self, f"{type(error).__name__}: {error}")
 
     def value(self, value, report):
         """Put the value that a cell ends with into its report."""

@@ -7,6 +7,7 @@ import os
 import sys
 
 PYPLOT = "matplotlib.pyplot"
+QUICKLY = 1.5  # seconds for figures of a cell that was interrupted: half of what it has to end
 
 
 class Watch:
@@ -79,7 +80,84 @@ def take(display):
         pyplot.close("all")
     except Exception as error:  # what a cell has made of pyplot
         display.note(f"figures are not shown: {type(error).__name__}: {error}")
+    except BaseException:  # an interrupt: no other cell is to show them
+        drop(display, "drawing them was interrupted")
+        raise
     return pictures
+
+
+def drop(display, why):
+    """Close the open figures, and say why they are not shown."""
+    try:
+        pyplot = sys.modules[PYPLOT]
+        if pyplot.get_fignums():
+            display.note(f"open figures are not shown: {why}")
+        pyplot.close("all")
+    except Exception:
+        pass  # what a cell has made of pyplot
+
+
+def take_quickly(display):
+    """The pictures of the open figures of a cell that was interrupted.
+
+    A fork draws them: it can be killed, while code that does not heed the end of
+    the grace period would cost the session.
+    """
+    import json
+    import warnings
+
+    if not sys.modules[PYPLOT].get_fignums():
+        return []
+    ours, theirs = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there are threads
+        pid = os.fork()
+    if not pid:
+        try:
+            notes, left_out = [], []
+            display.note, display.leave_out = notes.append, lambda count=1: left_out.append(count)
+            drawn = json.dumps([take(display), notes, sum(left_out)]).encode()
+            with open(theirs, "wb") as file:
+                file.write(drawn)
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    data = _read(ours, pid)
+    try:
+        pictures, notes, left_out = json.loads(data)
+    except ValueError:  # it had no time to write all of it
+        drop(display, "the cell was interrupted, and drawing them takes long")
+        return []
+    for text in notes:
+        display.note(text)
+    if left_out:
+        display.leave_out(left_out)
+    sys.modules[PYPLOT].close("all")
+    return pictures
+
+
+def _read(pipe, pid):
+    """All that the process pid writes while it may, as bytes; it ends."""
+    import select
+    import signal
+    import time
+
+    data = b""
+    until = time.monotonic() + QUICKLY
+    try:
+        while select.select([pipe], [], [], max(0, until - time.monotonic()))[0]:
+            more = os.read(pipe, 1 << 20)
+            if not more:
+                break
+            data += more
+    finally:
+        os.close(pipe)
+        os.kill(pid, signal.SIGKILL)
+        try:
+            os.waitpid(pid, 0)
+        except ChildProcessError:
+            pass  # the cell has had its children reaped
+    return data
 
 
 def is_blank(figure):

@@ -77,5 +77,7 @@ class Hits(Listing):
         self.note = note
 
     def __repr__(self):
+        if not self and self.note.startswith("no tool matches"):  # that says it already
+            return self.note
         lines = [super().__repr__()] if self else ["no tool found"]
         return "\n".join([*lines, self.note] if self.note else lines)

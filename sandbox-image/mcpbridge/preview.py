@@ -74,6 +74,8 @@ def safe_repr(value):
         text = repr(value)
         return text if type(text) is str else str.__str__(text)
     except Exception as error:
+        if type(value) is int:
+            return f"<int of {value.bit_length():,} bits: more digits than Python writes before sys.set_int_max_str_digits(0)>"
         return f"<{type(value).__name__} whose repr() raised {type(error).__name__}>"
 
 

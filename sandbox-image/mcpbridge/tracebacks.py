@@ -62,7 +62,20 @@ def _trim(tree, traceback):
         seen.add(id(node))
         frames = [f for f in node.stack or () if _is_users(f.filename)]
         node.stack = _stack(traceback)(frames) if frames else None
+        _leave_out_repetition(node)
         todo += [node.__cause__, node.__context__, *(getattr(node, "exceptions", None) or ())]
+
+
+def _leave_out_repetition(node):
+    """Leave out what led to an error if it says the same of a library's own lines."""
+    for _ in range(10):
+        cause = node.__cause__ or (None if node.__suppress_context__ else node.__context__)
+        if cause is None or any(_is_users(f.filename) for f in cause.stack or ()):
+            return
+        if getattr(cause, "exceptions", None) or list(cause.format_exception_only()) != list(node.format_exception_only()):
+            return
+        node.__cause__, node.__context__ = cause.__cause__, cause.__context__
+        node.__suppress_context__ = cause.__suppress_context__
 
 
 def _stack(traceback):

@@ -171,6 +171,23 @@ class Errors(KernelTest):
         self.value("def boom():\n    raise OSError('old')")
         self.assertIn("    raise OSError('old')", self.lines("boom()"))
 
+    def test_an_error_that_a_library_raises_again_is_told_once(self):
+        library = '''
+import os, sys, tempfile
+folder = tempfile.mkdtemp(dir="/var/tmp")
+with open(folder + "/again.py", "w") as file:
+    file.write("def inner(key): raise KeyError(key)\\ndef get(key, other=None):\\n  try: inner(key)\\n  except KeyError as e: raise KeyError(other or key) from e\\n")
+sys.path.insert(0, folder)
+import again
+'''
+        self.run_ok(library)
+        text = self.error("again.get('zz')")["traceback"]
+        self.assertEqual((text.count("KeyError: 'zz'"), text.count("direct cause")), (1, 0), text)
+        text = self.error("again.get('zz', 'yy')")["traceback"]
+        self.assertEqual((text.count("KeyError: "), text.count("direct cause")), (2, 1), text)
+        text = self.error("def f(): raise KeyError(1)\ntry: f()\nexcept KeyError as e: raise KeyError(1) from e")["traceback"]
+        self.assertEqual((text.count("KeyError: "), text.count("direct cause")), (2, 1), text)
+
     def test_frames_of_others_are_left_out(self):
         lines = self.lines("import json\njson.loads('{')")
         self.assertEqual([line for line in lines if "File" in line], ['  File "<cell N>", line 2, in <module>'])

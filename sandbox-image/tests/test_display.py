@@ -1,6 +1,7 @@
 """display(), and values that show themselves."""
 
 import base64
+import sys
 import unittest
 
 from harness import KernelTest
@@ -89,6 +90,10 @@ class Values(KernelTest):
         self.assertEqual(len(result["cell"]["images"]), 1)
         self.assertEqual(result["cell"]["status"], "error")
         self.assertNotIn("images", self.cell("1"))
+
+    @unittest.skipUnless(hasattr(sys, "set_int_max_str_digits"), "newer Python refuses long integers")
+    def test_long_integers(self):
+        self.assertIn("<int of 16,610 bits: more digits", self.value("10**5000"))
 
     def test_a_repr_may_print_and_take_long(self):
         result = self.run_ok("class L:\n  def __repr__(self): print('asked'); return 'L'\nL()")
@@ -187,9 +192,27 @@ class Figures(KernelTest):
         self.assertEqual((shown, result["cell"]["status"]), ([], "ok"))
         self.assertIn("figures are not shown: TypeError", result["cell"]["notes"][0])
 
-    def test_an_interrupted_cell_shows_none(self):
-        result = self.kernel.run("import matplotlib.pyplot as plt, time\nplt.plot(1)\ntime.sleep(60)", timeout=0.5)
-        self.assertNotIn("images", result["cell"])
+    def interrupted(self, code):
+        self.run_ok("import matplotlib.pyplot as plt, time")
+        self.kernel.start(code, grace=60)
+        self.kernel.output_until("ready")
+        self.kernel.cancel()
+        result = self.kernel.finish()
+        self.assertEqual((result["lost"], result["cell"]["status"]), (None, "error"))
+        shown = [base64.b64decode(i["data"]).decode() for i in result["cell"].get("images", [])]
+        self.assertEqual(self.pictures("1")[0], [])  # not with another cell
+        return shown, result["cell"].get("notes")
+
+    def test_an_interrupted_cell_shows_its_figures(self):
+        self.assertEqual(self.interrupted("plt.plot(1)\nprint('ready')\ntime.sleep(60)"), (["[1] 100"], None))
+        self.assertEqual(self.interrupted("plt.plot('bad')\nprint('ready')\ntime.sleep(60)"), ([], ["a figure is not shown: ValueError: no such font"]))
+        self.assertEqual(self.interrupted("print('ready')\ntime.sleep(60)"), ([], None))
+
+    def test_figures_that_take_long_are_dropped(self):
+        slow = "f = plt.figure()\nf.children.append(1)\nf.get_children = lambda: print('ready') or time.sleep(60)\n"
+        dropped = "open figures are not shown: "
+        self.assertEqual(self.interrupted(slow), ([], [dropped + "drawing them was interrupted"]))
+        self.assertEqual(self.interrupted(slow + "print('ready')\ntime.sleep(60)"), ([], [dropped + "the cell was interrupted, and drawing them takes long"]))
 
     def test_a_failed_import_can_be_repeated(self):
         self.run_ok("path = root / 'matplotlib' / 'pyplot.py'\ngood = path.read_text()\n_ = path.write_text('1 / 0')")

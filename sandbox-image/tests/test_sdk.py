@@ -173,6 +173,16 @@ class Tools(KernelTest):
         self.kernel.answer = lambda *_: {"hits": [], "note": "2 servers could not be searched"}
         self.assertEqual(self.value("tools.search('x')"), "no tool found\n2 servers could not be searched")
         self.assertEqual(self.value("len(tools.search('x'))"), "0")
+        self.kernel.answer = lambda *_: {"hits": [], "note": 'no tool matches "x"; servers: demo'}
+        self.assertEqual(self.value("tools.search('x')"), 'no tool matches "x"; servers: demo')
+
+    def test_wrong_arguments_of_our_own(self):
+        for code, text in (
+            ("tools.search('x', server='demo')", "search(query, limit=8): got an unexpected keyword argument 'server'"),
+            ("tools.search()", "search(query, limit=8): missing a required argument: 'query'"),
+        ):
+            self.assertEqual(self.error(code)["message"], text)
+        self.assertIn("int()", self.error("tools.search('x', 'many')")["message"])
 
     def test_a_traceback_asks_the_host_nothing(self):
         self.error("tools.dmeo")
