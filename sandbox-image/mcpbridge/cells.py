@@ -49,7 +49,7 @@ class Runner:
             self._threads.running = None
 
     def _run(self, cell, code):
-        self.cell = self._threads.running = cell
+        self.cell = self._outputs.cell = self._threads.running = cell
         report = {"cell": cell, "status": "ok"}
         code = code.removeprefix("\ufeff")  # a file's byte order mark
         self._sources.add(cell, code)

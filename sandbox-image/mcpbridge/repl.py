@@ -147,7 +147,7 @@ def make_namespace(client, out):
         __builtins__=builtins,
         tools=toolbox.Toolbox(client),
         out=out,
-        Out=out,
+        Out=outputs.Values(out),
         help=helptext.Help(),
         display=display.Display(),
         **{error.__name__: error for error in errors.ALL},

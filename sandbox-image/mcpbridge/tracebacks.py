@@ -1,8 +1,11 @@
 """Tracebacks for a reader who knows only the cells: the user's own lines."""
 
 import os
+import sys
 
 _USER_FILES = ("<cell ", "<skill ", "/workspace/", "/tmp/", "/mnt/")
+_USER_NAMES = ("<string>", "<stdin>", "<unknown>")  # of what a cell compiles itself
+_COMPILED = (".pyx", ".pxd", ".pxi")  # in packages, as Cython names them
 _OWN_FILES = os.path.dirname(os.path.abspath(__file__)) + "/"
 _MAX_CHARS = 12_000
 _FIRST_FRAMES, _LAST_FRAMES = 10, 20  # shown of a stack that is deeper than both
@@ -29,16 +32,31 @@ def describe(error):
         traceback = prepare()
         tree = traceback.TracebackException.from_exception(error, compact=True)
         _trim(tree, traceback)
+        _add_line(tree, error)
         text = "".join(tree.format()).rstrip("\n")
+    except Exception as trouble:  # an endless __cause__ …
+        text = f"{type(error).__name__}: {_unshown(trouble)}"
+    try:
         message = str(error)
-    except Exception as trouble:  # a __str__ that raises, an endless __cause__ …
-        message = f"(its message cannot be shown: {type(trouble).__name__})"
-        text = f"{type(error).__name__}: {message}"
+    except Exception as trouble:
+        message = _unshown(trouble)
     return {
         "type": type(error).__name__,
         "message": _cut(message, 2000),
         "traceback": _cut(text, _MAX_CHARS),
     }
+
+
+def _unshown(trouble):
+    return f"(its message cannot be shown: {type(trouble).__name__})"
+
+
+def _add_line(tree, error):
+    """The line of a cell that has an error the parser does not find, as `return` in no function."""
+    if isinstance(error, SyntaxError) and tree.text is None and str(error.filename).startswith("<cell ") and error.lineno:
+        import linecache
+
+        tree.text = linecache.getline(error.filename, error.lineno) or None
 
 
 def hint(error, code):
@@ -93,7 +111,16 @@ def _stack(traceback):
 
 
 def _is_users(filename):
-    return filename.startswith(_USER_FILES) and not filename.startswith(_OWN_FILES)
+    if filename.startswith(_OWN_FILES):
+        return False
+    if filename.startswith("<"):
+        return filename.startswith(_USER_FILES) or filename in _USER_NAMES
+    if not os.path.isabs(filename):
+        return not filename.endswith(_COMPILED)
+    if filename.startswith(_USER_FILES):
+        return True
+    prefixes = {os.path.join(prefix, "") for prefix in (sys.prefix, sys.base_prefix)}
+    return not filename.startswith((*prefixes, "/usr/")) and "-packages/" not in filename
 
 
 def _cut(text, limit):

@@ -194,6 +194,20 @@ import again
         lines = self.lines("tools.demo.get_sum(1)")
         self.assertEqual([line for line in lines if "File" in line], ['  File "<cell N>", line 1, in <module>'])
 
+    def test_frames_of_text_and_scripts(self):
+        lines = self.lines("exec(compile('x=1\\ny=2\\n1/0', 'script.py', 'exec'))")
+        self.assertIn('  File "script.py", line 3, in <module>', lines)
+        self.assertIn('  File "<string>", line 2, in <module>', self.lines("exec('\\n1/0')"))
+        self.assertIn('  File "/srv/a.py", line 1, in <module>', self.lines("exec(compile('1/0', '/srv/a.py', 'exec'))"))
+        lines = self.lines("import runpy\nopen('s.py', 'w').write('\\n1/0')\nrunpy.run_path('s.py')")
+        self.assertIn('  File "s.py", line 2, in <module>', lines)
+        self.assertEqual(len([line for line in lines if "File" in line]), 2, lines)
+
+    def test_frames_of_an_error_that_has_no_message(self):
+        error = self.error("class E(Exception):\n  def __str__(self): 1/0\nraise E")
+        self.assertIn("line 3, in <module>", error["traceback"])
+        self.assertEqual(error["message"], "(its message cannot be shown: ZeroDivisionError)")
+
     def test_chained(self):
         lines = self.lines("try:\n  1 / 0\nexcept ZeroDivisionError as e:\n  raise ValueError('v') from e")
         self.assertIn("The above exception was the direct cause of the following exception:", lines)
@@ -239,6 +253,7 @@ import again
         self.assertTrue(caret, error["traceback"])
         self.assertEqual(self.error("x = 1\n  y = 2")["type"], "IndentationError")
         self.assertEqual(self.error("return 5")["type"], "SyntaxError")
+        self.assertIn("    return 5", self.lines("return 5"))
         self.assertEqual(self.error("x =\x00 5")["type"] in ("SyntaxError", "ValueError"), True)
         self.assertIn(self.error("(" * 1000)["type"], ("SyntaxError", "MemoryError", "RecursionError"))
         self.assertIn(self.error("x" + ".x" * 100_000)["type"], ("RecursionError", "MemoryError", "NameError"))

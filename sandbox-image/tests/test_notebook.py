@@ -40,8 +40,24 @@ class History(KernelTest):
         self.assertEqual(self.error("In['a']")["type"], "TypeError")
         self.assertEqual(self.value("len(list(In)) == len(In) > 3"), "True")
 
-    def test_out_has_two_names(self):
-        self.assertEqual(self.value("Out is out"), "True")
+    def test_values_by_cell(self):
+        self.value("print('text'); 1 + 1")
+        number = self.kernel.cells
+        self.assertEqual(self.value(f"Out[{number}]"), "2")
+        self.value("x = 1")
+        error = self.error(f"Out[{number + 2}]")
+        self.assertEqual(error["type"], "KeyError")
+        self.assertIn("ended with no value", error["message"])
+        self.assertEqual(self.value(f"{number} in Out, {number + 2} in Out, Out.get({number + 2}), len(Out) == len(list(Out)) > 1"), "(True, False, None, True)")
+        self.assertEqual(self.value("bool(out), len(out) + 1 == len(In)"), "(True, True)")
+
+    def test_output_from_the_end(self):
+        self.kernel.answer, before = (lambda method, params: {"text": f"of {params['cell']}"}), self.kernel.answer
+        try:
+            self.assertEqual(self.value("out[-1]"), f"'of {self.kernel.cells - 1}'")
+            self.assertEqual(self.value("out[-3]"), f"'of {self.kernel.cells - 3}'")
+        finally:
+            self.kernel.answer = before
 
     def test_values_are_let_go_when_memory_is_short(self):
         self.value("class Big: pass\nBig()")
