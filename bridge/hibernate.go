@@ -28,6 +28,7 @@ const (
 	// savedHead is what a saved state may have beside the pickles that
 	// Options.StateLimit bounds: the text of cells, and names.
 	savedHead = 4 << 20
+	maxCell   = 1 << 50
 
 	loadChunk = 3 << 20 // bytes of a piece, before they are base64
 
@@ -54,6 +55,7 @@ const (
 // A hibernation is what keeps a session when its sandbox goes.
 type hibernation struct {
 	area      *store.Area
+	began     *store.Area // see noteBegan
 	key       string
 	hold      *store.Hold
 	temporary bool // another bridge has the session's own key: not for the next one
@@ -64,11 +66,14 @@ type hibernation struct {
 	lost    [][2]string // names that could not be saved then, and why
 	large   int         // the cell after which there was too much for a quick checkpoint
 	next    time.Time   // no checkpoint before
+	cut     int         // the cell that was interrupted because the bridge ends
 
 	mu       sync.Mutex
 	transfer *transfer // nil unless a kernel saves or restores
 	known    savedInfo // zero if nothing is saved
 	off      bool      // by session.forget()
+	begun    int       // the latest cell that has begun
+	noting   bool      // begun is being written
 }
 
 // A transfer is a saved state on its way.
@@ -84,6 +89,8 @@ type savedInfo struct {
 	Names int       `json:"names"`
 	Time  time.Time `json:"time"`
 	Size  int       `json:"size"`
+	// Interrupted is the cell that ran when the bridge ended, or 0.
+	Interrupted int `json:"interrupted,omitempty"`
 }
 
 // errNotKept is why nothing is saved where that is no trouble.
@@ -101,6 +108,7 @@ func (s *session) hibernate() *hibernation {
 		return nil // the log has it
 	}
 	h := &hibernation{key: s.savedKey(), pending: "the bridge was restarted"}
+	h.began = openBegan(st)
 	h.area = st.Area("sessions", store.Limits{
 		Entries: savedEntries, EntryBytes: int64(b.opts.StateLimit + savedHead), TotalBytes: savedTotal,
 	})
@@ -240,7 +248,7 @@ func (s *session) save(ctx context.Context, k *kernel, t task) (savedReport, err
 	if len(data) == 0 {
 		err = h.discard()
 	} else {
-		info := savedInfo{Cell: s.cell, Names: r.Count, Time: time.Now().UTC().Truncate(time.Second), Size: len(data)}
+		info := savedInfo{Cell: s.cell, Names: r.Count, Time: time.Now().UTC().Truncate(time.Second), Size: len(data), Interrupted: h.cut}
 		if err = h.put(h.key, append(append(mustJSON(info), '\n'), data...)); err == nil {
 			h.setKnown(info)
 		}
@@ -260,15 +268,16 @@ func (h *hibernation) put(key string, data []byte) error {
 		if !errors.Is(err, store.ErrFull) {
 			return err
 		}
-		if int64(len(data)) > h.area.Limits().EntryBytes || !h.deleteOldest() {
+		if int64(len(data)) > h.area.Limits().EntryBytes || !h.deleteOldest(h.area) {
 			return err
 		}
 	}
 	return store.ErrFull
 }
 
-func (h *hibernation) deleteOldest() bool {
-	entries, err := h.area.List()
+// deleteOldest deletes another session's entry.
+func (h *hibernation) deleteOldest(area *store.Area) bool {
+	entries, err := area.List()
 	if err != nil {
 		return false
 	}
@@ -277,7 +286,7 @@ func (h *hibernation) deleteOldest() bool {
 		return false
 	}
 	oldest := slices.MinFunc(entries, func(a, b store.Entry) int { return a.Modified.Compare(b.Modified) })
-	return h.area.Delete(oldest.Key) == nil
+	return area.Delete(oldest.Key) == nil
 }
 
 // expire deletes what nobody has used for long.
@@ -307,16 +316,19 @@ func (s *session) restore(ctx context.Context, k *kernel) {
 	data, err := h.area.Get(h.key)
 	if errors.Is(err, store.ErrNotFound) {
 		h.expire()
+		_ = h.began.Delete(h.key) // the numbers of cells begin anew
 		return
 	}
 	line, state, ok := bytes.Cut(data, []byte("\n"))
 	var info savedInfo
-	if err == nil && (!ok || json.Unmarshal(line, &info) != nil || info.Cell < 0 || info.Cell > 1<<50) {
+	if err == nil && (!ok || json.Unmarshal(line, &info) != nil || info.Cell < 0 || info.Cell > maxCell) {
 		err = store.ErrDamaged
 	}
 	var r savedReport
+	latest := 0
 	if err == nil {
-		s.setCell(info.Cell)
+		latest = h.latestBegan()
+		s.setCell(max(info.Cell, latest))
 		s.setMuted(true) // what a __setstate__ prints belongs to no cell
 		h.begin(&transfer{loading: true, data: state})
 		t := task{kind: "restore", cell: s.cell, timeout: restoreTimeout, grace: restoreGrace, limit: s.bridge.opts.StateLimit}
@@ -331,7 +343,7 @@ func (s *session) restore(ctx context.Context, k *kernel) {
 	case err == nil:
 		h.saved = s.cell
 		h.setKnown(info)
-		s.notice = restoredText(why, info.Time, r)
+		s.notice = restoredText(why, gapText(info, latest), info.Time, r)
 	case s.closed: // it is no fault of what was saved
 	default:
 		s.bridge.log.Warn("session not restored", "error", err)
@@ -478,6 +490,9 @@ func (s *session) saveLast(k *kernel) {
 	if h.saved >= s.cell {
 		return
 	}
+	if running != nil && running.outcome.Interrupted != "" {
+		h.cut = running.cell
+	}
 	ctx, cancel := context.WithTimeout(outliving(), closeTimeout+closeGrace)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { k.fail(errClosing) })()
@@ -553,8 +568,8 @@ func errNoTransfer() error {
 }
 
 // restoredText is the notice of a restore, of bounded length.
-func restoredText(why string, when time.Time, r savedReport) string {
-	if len(r.Names) == 0 && len(r.Lost) == 0 {
+func restoredText(why, gap string, when time.Time, r savedReport) string {
+	if len(r.Names) == 0 && len(r.Lost) == 0 && gap == "" {
 		return ""
 	}
 	var b strings.Builder
@@ -562,6 +577,7 @@ func restoredText(why string, when time.Time, r savedReport) string {
 	if ago := time.Since(when); ago > time.Minute {
 		fmt.Fprintf(&b, ", %s ago", roughly(ago))
 	}
+	b.WriteString(gap)
 	b.WriteString(": ")
 	b.WriteString(listNames(r.Names))
 	if len(r.Lost) > 0 {

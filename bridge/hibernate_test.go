@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,6 +130,58 @@ func TestHibernateCheckpoint(t *testing.T) {
 		if !strings.HasSuffix(string(data), "\nx") {
 			t.Errorf("saved: %q", data)
 		}
+	})
+}
+
+// What was not saved before the bridge was killed is told with the restore, and
+// the numbers of cells go on.
+func TestRestoreTellsWhatWasNotSaved(t *testing.T) {
+	for want, cells := range map[string]int{
+		"[restored from before the bridge was restarted: x]\nx":                                                       0,
+		"[restored from before the bridge was restarted, as it was after cell 1; cell 2 was not saved: x]\nx":         1,
+		"[restored from before the bridge was restarted, as it was after cell 1; cells 2 and 3 were not saved: x]\nx": 2,
+		"[restored from before the bridge was restarted, as it was after cell 1; cells 2 to 5 were not saved: x]\nx":  4,
+	} {
+		opts := keeping(t)
+		inKeepingBubble(t, &engine{}, func(t *testing.T, open func(bridge.Options) *bridge.Bridge) {
+			b := open(opts)
+			runs(t, b, "set x", "(no output)")
+			time.Sleep(10 * time.Second)
+			for range cells {
+				runs(t, b, "set y", "(no output)")
+			}
+			synctest.Wait()
+			killed := opts
+			killed.StateDir = t.TempDir() + "/state"
+			if err := os.CopyFS(killed.StateDir, os.DirFS(opts.StateDir)); err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range []string{"", "/sessions", "/began"} {
+				if err := os.Chmod(killed.StateDir+dir, 0o700); err != nil { //nolint:gosec // a folder
+					t.Fatal(err)
+				}
+			}
+			b = open(killed)
+			runs(t, b, "vars", want)
+			contains(t, run(t, b, "call session/info {}"), fmt.Sprintf(`"cells":%d`, 1+cells+2))
+		})
+	}
+}
+
+// A cell that runs as the bridge ends is interrupted, and the next bridge says so.
+func TestRestoreTellsOfAnInterruptedCell(t *testing.T) {
+	opts := keeping(t)
+	inKeepingBubble(t, &engine{}, func(t *testing.T, open func(bridge.Options) *bridge.Bridge) {
+		b := open(opts)
+		runs(t, b, "set x", "(no output)")
+		go b.Run(t.Context(), bridge.Request{Code: "sleep 1h", Timeout: time.Hour})
+		synctest.Wait()
+		b.Close()
+		b = open(opts)
+		runs(t, b, "vars", "[restored from before the bridge was restarted, as it was after cell 2; cell 2 was interrupted then: x]\nx")
+		b.Close()
+		b = open(opts)
+		runs(t, b, "vars", "[restored from before the bridge was restarted: x]\nx")
 	})
 }
 

@@ -304,6 +304,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	}
 	e := s.open(req.Timeout)
 	e.toReset = reset // before it is sent
+	s.noteBegan()
 	e.more = !strings.HasSuffix(strings.TrimSpace(req.Code), resetCode)
 	opts := &s.bridge.opts
 	t := task{

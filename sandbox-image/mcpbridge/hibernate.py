@@ -142,7 +142,7 @@ class State:
             raise
         except BaseException as error:  # a __reduce__ of the user's may raise anything
             self.left_out = self.left_out or isinstance(error, (TooLarge, MemoryError))
-            if isinstance(name, str) and name.strip("_"):
+            if isinstance(name, str) and _is_told(name):
                 self.lost.append([name, _why(value, error)])
             return
         self.kept.append([name, begin, self._file.tell(), known])
@@ -230,7 +230,7 @@ class Saved:
         self.restored = [name for name in self._head["order"] if name in there]
         for name in self.restored:
             namespace[name] = namespace.pop(name)
-        self.restored = [name for name in self.restored if name.strip("_")]
+        self.restored = [name for name in self.restored if _is_told(name)]
 
     def give_up(self):
         """An interrupt came: what is not there yet does not come."""
@@ -283,6 +283,11 @@ def anchors(parts):
 def _is_ours(name, value, given):
     """Whether a name that we gave still has what we gave, or has come to stand for."""
     return value is given or name == "context" and context.is_bound(value) or str(type(value).__module__).startswith(__package__ + ".")
+
+
+def _is_told(name):
+    """Whether whoever wrote the cells knows of a name: not of _ and __annotations__."""
+    return bool(name.strip("_")) and not (name.startswith("__") and name.endswith("__"))
 
 
 def _weight(value):

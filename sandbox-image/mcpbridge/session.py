@@ -68,7 +68,10 @@ class Session:
         raise RuntimeError("send session.interrupt() as the whole code of a call: code like this waits until the cell has ended")
 
     def __repr__(self):
-        return "session: session.info(), session.reset() begins anew, session.forget() deletes what is saved, session.name"
+        return (
+            "session: session.info(), session.reset() begins anew, session.forget() deletes what is saved, "
+            "session.interrupt() as the whole code of a call stops the cell that runs, session.name"
+        )
 
     def _help(self):
         return self.__doc__

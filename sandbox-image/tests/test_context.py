@@ -33,6 +33,7 @@ class Context(KernelTest):
 class Interrupt(KernelTest):
     def test_is_the_hosts(self):
         self.assertIn("as the whole code of a call", self.error("1\nsession.interrupt()")["message"])
+        self.assertIn("session.interrupt() as the whole code", self.printed("print(session)"))
         self.assertIn("session.interrupt()  stop the cell that runs", self.printed("help(session)"))
 
 

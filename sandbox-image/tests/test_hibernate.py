@@ -273,6 +273,11 @@ class Sessions(HibernateTest):
         self.assertEqual(self.check(kernel, "def f(x: unknown): pass\nf.__annotations__"), "{'x': 'unknown'}")
         self.assertEqual(self.check(kernel, "'/nowhere' in sys.path, os.getcwd()"), "(True, '/tmp/of-a-test')")
 
+    def test_names_of_pythons_own_are_not_told(self):
+        kernel, _, restored = self.moved("x: int = 5\n__version__ = '1'\n__gen__ = (i for i in 'a')\nimport warnings; warnings.warn('w')")
+        self.assertEqual((restored["names"], restored["lost"]), (["x", "warnings"], []))
+        self.assertEqual(self.check(kernel, "x, __version__"), "(5, '1')")
+
     def test_nothing_to_save(self):
         shelf = Shelf()
         kernel = self.kernel(shelf)
