@@ -91,6 +91,10 @@ def adapt(texts):
 
         processes.send_definitions(spawn, texts)
 
+    def answer(pdb):
+        pdb.set_trace = world.no_debugger
+
+    after.add("pdb", answer)
     after.add("asyncio", nest)
     after.add("inspect", find)
     after.add("multiprocessing.spawn", send)

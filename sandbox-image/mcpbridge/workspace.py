@@ -26,6 +26,17 @@ class Usage(values.Record):
         return text
 
 
+_HELP = """workspace: the folder of files that are kept across sessions; also the current folder
+
+  (workspace / "a.csv").write_text("…")   it is a pathlib.Path; open("a.csv") works as well
+  workspace.usage()                       how much is kept, and what is not and why
+  workspace.quota                         the most bytes that are kept
+  workspace.sync()                        keep now what has changed, as is done after each cell
+
+Kept are plain files: no links, no empty folders, no caches. Of two sessions that
+write the same file, the last one counts. Python modules in it can be imported."""
+
+
 class Workspace(_Path):
     """Files here are kept when the sandbox goes, and appear in every session.
 
@@ -59,6 +70,9 @@ class Workspace(_Path):
             return Usage(kept=False)
         reply, refused = files.current.keeper().usage()
         return Usage(kept=True, **{k: reply[k] for k in ("files", "max_files", "bytes", "max_bytes")}, not_kept=refused)
+
+    def _help(self):
+        return _HELP
 
     def sync(self):
         """Keep now what has changed, as is done at the end of each cell."""

@@ -20,11 +20,17 @@ class Exit:
         return f"{self._name}() ends the cell; variables are kept"
 
 
+def no_debugger(*_args, **_kwargs):
+    """breakpoint() and pdb.set_trace(): with an empty stdin pdb would end the cell."""
+    raise RuntimeError("nobody can type commands for pdb here: stdin is empty. Print what you want to see.")
+
+
 class World:
     """Puts right what is wrong before a cell, and keeps a cell's changes from our own code."""
 
     def __init__(self, namespace):
         builtins.exit, builtins.quit = Exit("exit"), Exit("quit")
+        sys.breakpointhook = no_debugger
         self._main = sys.modules["__main__"]
         self._namespace = namespace
         self._names = dict(namespace)

@@ -174,7 +174,8 @@ class Errors(KernelTest):
     def test_an_error_that_a_library_raises_again_is_told_once(self):
         library = '''
 import os, sys, tempfile
-folder = tempfile.mkdtemp(dir="/var/tmp")
+folder = tempfile.mkdtemp() + "/site-packages"
+os.mkdir(folder)
 with open(folder + "/again.py", "w") as file:
     file.write("def inner(key): raise KeyError(key)\\ndef get(key, other=None):\\n  try: inner(key)\\n  except KeyError as e: raise KeyError(other or key) from e\\n")
 sys.path.insert(0, folder)

@@ -69,6 +69,7 @@ class Plain(KernelTest):
     """Hints for what is not Python."""
 
     def test_hints(self):
+        self.value("tool = tools.demo.get_sum")
         for code, hint in {
             "!ls -l": "write `import subprocess; subprocess.run('ls -l', shell=True)`",
             "x = 1\nfiles = !ls": "files = subprocess.run('ls', shell=True, capture_output=True, text=True).stdout.splitlines()",
@@ -76,13 +77,27 @@ class Plain(KernelTest):
             "pip install x": "packages cannot be installed",
             "%pip install x": "packages cannot be installed",
             "%time f(1)": "without IPython's `%time`: write `import time; began = time.perf_counter(); f(1);",
-            "%%timeit\nf()": "import timeit",
-            "%%time\nf()": "began = time.perf_counter(); …; print(",
+            "%%timeit\nf()": "timeit.timeit('f()', globals=globals(), number=1000)",
+            "%timeit -n 10 -r3 f(1)": "timeit.timeit('f(1)', globals=globals(), number=10)",
+            "%%time\nx=1": "without IPython's `%%time`: write `import time; began = time.perf_counter()` before the code, and `print(",
+            "%%bash\nls -l\npwd": "subprocess.run('ls -l\\npwd', shell=True)",
+            "%%writefile a.txt\nb": "open('a.txt', 'w').write('b')",
+            "%env A=1": "os.environ['A'] = '1'`",
+            "%env A": "os.environ['A']`",
+            "%env": "os.environ`",
+            "%%x\n1": "without IPython's `%%x`.",
+            ">>> 1+1": "leave out the prompts",
+            "??tool": "write `help(tool)`",
+            "??len": "inspect.getsource(len)",
+            "import urllib.error\nraise urllib.error.URLError('[Errno -3] Temporary failure in name resolution')": "the sandbox has no network",
+            "raise OSError(97, 'Address family not supported by protocol')": "the sandbox has no network",
+            "raise OSError(27, 'File too large')": "no file may be larger",
+            "raise MemoryError": "work in pieces",
             "%cd /tmp": "os.chdir('/tmp')",
             "%unheard of": "without IPython's `%unheard`.",
             "?len": "write `help(len)`",
             "len?": "write `help(len)`",
-            "tools.demo??": "inspect.getsource(tools.demo)",
+            "tools.demo??": "write `help(tools.demo)`; this is plain Python, without IPython's `??`",
             "```python\n1\n```": "leave out the ``` fence",
             "import numpyy": "numpyy is not in the sandbox's image",
             "import tools": "`tools` is already there",
@@ -100,8 +115,20 @@ class Plain(KernelTest):
                 self.assertTrue(lines[-1].startswith("Hint: "), lines)
                 self.assertIn(hint, lines[-1])
 
+    def test_a_file_system_for_data(self):
+        self.value("import os, sys; real = os.statvfs; os.statvfs = lambda path: type('', (), {'f_flag': os.ST_NOEXEC})")
+        try:
+            error = self.error("import subprocess\nopen('run.sh', 'w').write('ls')\nsubprocess.run('./run.sh')")
+        finally:
+            self.value("os.statvfs = real")
+        self.assertIn("""`subprocess.run(["bash", './run.sh'])`""", error["traceback"])
+
+    def test_debugger(self):
+        for code in ("breakpoint()", "import pdb; pdb.set_trace()"):
+            self.assertIn("nobody can type commands", self.error(code)["message"])
+
     def test_no_hint(self):
-        for code in ("1 +", "raise ValueError('!')", "compile('!ls', 'f', 'exec')", "x = = 1", "import json.nothing", "raise SyntaxError"):
+        for code in ("1 +", "raise ValueError('!')", "compile('!ls', 'f', 'exec')", "x = = 1", "import json.nothing", "raise SyntaxError", "raise ToolError('Network is unreachable')"):
             with self.subTest(code):
                 self.assertNotIn("Hint", self.error(code)["traceback"])
 
