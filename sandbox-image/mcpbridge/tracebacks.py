@@ -118,7 +118,7 @@ def _is_users(filename):
     if not os.path.isabs(filename):
         return not filename.endswith(_COMPILED)
     if filename.startswith(_USER_FILES):
-        return True
+        return "-packages/" not in filename
     prefixes = {os.path.join(prefix, "") for prefix in (sys.prefix, sys.base_prefix)}
     return not filename.startswith((*prefixes, "/usr/")) and "-packages/" not in filename
 
