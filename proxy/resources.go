@@ -224,9 +224,17 @@ func (c *callbacks) resourcesTemplates(ctx context.Context, params json.RawMessa
 func (c *callbacks) list(ctx context.Context, params json.RawMessage, kind kindOf) (json.RawMessage, error) {
 	var list struct {
 		Server string `json:"server"`
+		Brief  bool   `json:"brief"` // do not wait for a server that has just failed to start
 	}
 	if err := decodeParams(params, &list); err != nil {
 		return nil, err
+	}
+	if list.Brief {
+		if u, err := c.proxy.upstream(list.Server); err == nil {
+			if failed := u.resting(); failed != nil {
+				return nil, failed
+			}
+		}
 	}
 	all, err := c.proxy.listThings(ctx, list.Server, kind)
 	if err != nil {

@@ -125,10 +125,29 @@ func (u *upstream) run(ctx context.Context, s *session) {
 func (u *upstream) backoff() time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	return u.restLeft()
+}
+
+// restLeft is backoff for who holds u.mu.
+func (u *upstream) restLeft() time.Duration {
 	if u.failures == 0 {
 		return 0
 	}
-	return min(firstBackoff<<min(u.failures-1, 10), maxBackoff)
+	rest := min(firstBackoff<<min(u.failures-1, 10), maxBackoff)
+	if u.failed != nil {
+		rest -= time.Since(u.failedAt)
+	}
+	return max(rest, 0)
+}
+
+// resting returns why the last start failed, if it is too early for another one.
+func (u *upstream) resting() *Error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.failed == nil || u.restLeft() == 0 {
+		return nil
+	}
+	return u.failed
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

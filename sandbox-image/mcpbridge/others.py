@@ -67,7 +67,13 @@ def listing(toolbox, kind, server):
     client = toolbox._client
     if server is not None:
         return kind(client, named(server))
-    return Everywhere(toolbox.servers, lambda name: kind(client, name))
+    return Everywhere(toolbox.servers, lambda name: _brief(kind(client, name)))
+
+
+def _brief(request):
+    """The request, which does not wait for a server that has just failed to start."""
+    request._ask[1]["brief"] = True
+    return request
 
 
 class Everywhere:
@@ -112,7 +118,8 @@ def _joined(names, lists):
         elif not isinstance(part, ToolError):
             raise part
         elif part.kind != "unsupported":
-            notes.append(f"({name}: {str(part).split(chr(10))[0]})")
+            text = str(part).split("\n")[0].removesuffix("; its last output was:")
+            notes.append(f"({name}: {text})")
     found.note = "\n".join(filter(None, notes))
     return found
 

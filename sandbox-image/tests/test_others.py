@@ -50,7 +50,7 @@ class Others(KernelTest):
             return {"tools": self.tools}
         if params.get("server") in ("plain", "bad"):
             kind = {"plain": "unsupported", "bad": "server_failed"}[params["server"]]
-            raise harness.Refusal(f"{params['server']} has none", kind)
+            raise harness.Refusal(f"{params['server']} has none; its last output was:\nTrouble", kind)
         if method == "resources/list":
             return {"items": RESOURCES, "note": "there are more"}
         if method == "resources/templates":
@@ -103,11 +103,13 @@ class Others(KernelTest):
         self.assertEqual(self.value("r = tools.notes.resources()[0]\nr.uri, r.mimeType, r.server"), "('note://1', 'text/plain', 'notes')")
         self.assertEqual(self.value("tools.notes.templates()"), "note://{n}   notes")
         self.assertEqual(self.value("tools.notes.prompts()"), "notes.greet(who: str, tone: str = None)   Greets.")
-        self.assertEqual(self.error("tools.plain.resources()")["message"].split("\n")[0], "plain has none")
+        self.assertEqual(self.error("tools.plain.resources()")["message"].split(";")[0], "plain has none")
 
     def test_of_all_servers(self):
         for code in ("tools.resources()", "await tools.resources.aio()"):
             self.assertEqual(self.value(f"r = {code}\n[x.uri for x in r], r.note"), "(['note://1', 'note://2'], 'there are more\\n(bad: bad has none)')")
+            asked = [p for method, p in self.kernel.calls if method == "resources/list"]
+            self.assertTrue(asked and all(p["brief"] for p in asked), asked)
         self.assertEqual(self.value("[(p.server, p.name) for p in tools.prompts()]"), "[('notes', 'greet')]")
         self.assertNotIn("off", [p.get("server") for _, p in self.kernel.calls])
 
