@@ -13,7 +13,7 @@ import signal
 import sys
 import zlib
 
-from . import context, pickling, provided, session, unpickling
+from . import context, lasting, pickling, provided, session, unpickling
 
 FORMAT = 1
 MAGIC = b"mcp-bridge state\n"
@@ -71,6 +71,7 @@ def restore(runner, cell, limit, **_):
     saved = Saved(bytes(data), limit)
     if not _guarded(runner, cell, lambda: saved.bind(runner)):
         saved.give_up()
+    lasting.lost.update(saved.lost)
     return _report(cell, names=saved.restored[:MAX_NAMES], lost=saved.lost[:MAX_LOST])
 
 

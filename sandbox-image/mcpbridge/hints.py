@@ -8,7 +8,7 @@ import errno
 import re
 import sys
 
-from . import provided
+from . import lasting, provided
 from .errors import ToolError
 
 
@@ -70,7 +70,7 @@ def _of_module(name):
         return "this is plain Python, without IPython. `display(x)` is there without an import; a text is shown by print()."
     if provided.knows(name) and (name in sys.modules["__main__"].__dict__ or name in builtins.__dict__):
         return f"`{name}` is already there: leave the import out."
-    return f"{name} is not in the sandbox's image, and pip cannot get it: there is no network. A file {name}.py in the workspace can be imported."
+    return f"{name} is not in the sandbox's image, and pip cannot get it: there is no network."
 
 
 def _of_name(name):
@@ -78,6 +78,8 @@ def _of_name(name):
         return f"this is plain Python, without IPython's `{name}`{_NO_NAMES[name]}."
     if match := re.fullmatch(r"_(i?)([1-9]\d*)", name):
         return f"write `{'In' if match[1] else 'Out'}[{match[2]}]`."
+    if name in lasting.lost:
+        return f"`{name}` was not restored with the session ({lasting.lost[name]}): make it anew."
     return None
 
 

@@ -1,5 +1,7 @@
 """What outlasts a sandbox: the REPL's end of it, without what saving itself needs."""
 
+lost = {}  # name → why it was not restored, for who uses it
+
 
 class Parts:
     """What there is of a session, and what was there before its first cell."""

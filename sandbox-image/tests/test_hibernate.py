@@ -317,6 +317,8 @@ class Sessions(HibernateTest):
         restored = self.task(second, "restore")
         self.assertEqual(restored["names"], ["Bad", "Good", "good", "many", "other"])
         self.assertEqual(dict(restored["lost"]), {"bad": "ValueError: not again", "uses": "it has parts of another that was not restored"})
+        error = second.run("bad")["cell"]["error"]
+        self.assertIn("`bad` was not restored with the session (ValueError: not again): make it anew.", error["traceback"])
         self.assertEqual(self.check(second, "type(good) is Good, many[0] is good, other['many'] is many, other['big'][499]"), "(True, True, True, 499)")
 
     def test_what_is_not_ours_is_refused(self):
