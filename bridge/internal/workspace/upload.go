@@ -53,19 +53,31 @@ func (s *Store) Begin(ctx context.Context, file File) (*Upload, error) {
 // are on their way. s.mu is held.
 func (s *Store) fits(file File, reserved int64) error {
 	old, there := s.files[file.Path]
-	files := len(s.files)
+	added := 0 // entries: a file costs the host as much for each folder that is made for it
 	if !there {
-		files++
+		added = 1 + s.missing(file.Path)
 	}
 	switch other, taken := s.names[folded(file.Path)]; {
 	case taken && other != file.Path:
 		return &Error{Kind: BadName, Text: fmt.Sprintf("the host cannot tell its name from that of %.200q", other)}
-	case files > s.quota.Files && !there:
-		return &Error{Kind: OverFull, Text: fmt.Sprintf("the workspace keeps at most %d files", s.quota.Files)}
+	case !s.whole: // what was not seen was not counted
+		return &Error{Kind: OverFull, Text: fmt.Sprintf("the workspace has more than its %d files, or some that cannot be looked at", s.quota.Files)}
+	case added > 0 && added > s.quota.Files-len(s.files)-len(s.folders):
+		return &Error{Kind: OverFull, Text: fmt.Sprintf("the workspace keeps at most %d files and folders", s.quota.Files)}
 	case file.Size > s.quota.Bytes-reserved-(s.bytes-old.Size) && file.Size > old.Size: // no sum that could overflow
 		return &Error{Kind: OverFull, Text: fmt.Sprintf("the workspace's quota of %s is exceeded", Size(s.quota.Bytes))}
 	}
 	return nil
+}
+
+// missing counts the folders that are to be made for the file at path. s.mu is
+// held.
+func (s *Store) missing(path string) int {
+	count := 0
+	for dir, _, nested := cutLast(path); nested && !s.folders[dir]; dir, _, nested = cutLast(dir) {
+		count++
+	}
+	return count
 }
 
 // Written is how many bytes there are so far.
@@ -114,6 +126,9 @@ func (u *Upload) Commit(ctx context.Context) (File, Change, error) {
 		return File{}, Change{}, s.failed("write", u.file.Path, err)
 	}
 	s.forget(kept.Path)
+	for dir, _, nested := cutLast(kept.Path); nested; dir, _, nested = cutLast(dir) {
+		s.folders[dir] = true
+	}
 	s.files[kept.Path], s.names[folded(kept.Path)] = kept, kept.Path
 	s.bytes += kept.Size
 	return kept, s.changed(Change{Version: s.version + 1, Previous: s.version}), nil

@@ -34,7 +34,8 @@ const (
 )
 
 const (
-	freshness    = time.Second // for so long a look at the folder is good enough
+	freshness    = time.Second // for so long a look at the folder is good enough, at least,
+	looksApart   = 20          // or for so many times as long as it took
 	stalePartial = time.Hour   // after which nobody is still writing a file
 	readBatch    = 256         // entries of a folder read at a time
 )
@@ -49,7 +50,7 @@ type Options struct {
 // A Quota bounds what is kept.
 type Quota struct {
 	Bytes int64 // 100 MiB
-	Files int   // 10,000
+	Files int   // 10,000; folders count, too
 }
 
 // A File is one that is kept. Path is slash-separated and relative.
@@ -67,7 +68,7 @@ type Listing struct {
 	Version int64
 	Files   []File // by path
 	Bytes   int64
-	Whole   bool // false if there are more files than the quota allows, or some cannot be looked at
+	Whole   bool // false if there are more files than the quota allows, or some cannot be looked at: then nothing is added
 }
 
 // A Store is a workspace. It is safe for concurrent use, and several processes
@@ -81,12 +82,14 @@ type Store struct {
 	root     *os.Root // of Options.Dir
 	files    map[string]File
 	names    map[string]string // the files by what a file system that ignores case takes them for
+	folders  map[string]bool   // by path, also empty ones
 	bytes    int64
 	whole    bool
 	version  int64
-	scanned  time.Time // when the folder was last looked at
-	counted  string    // what countFile said then
-	reserved int64     // bytes of files on their way
+	scanned  time.Time     // when the folder was last looked at
+	fresh    time.Duration // how long that look is good enough
+	counted  string        // what countFile said then
+	reserved int64         // bytes of files on their way
 }
 
 // Open opens the workspace in opts.Dir.
@@ -118,7 +121,7 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	s := &Store{dir: dir, quota: opts.Quota, log: opts.Logger, root: root, files: map[string]File{}, names: map[string]string{}, whole: true}
+	s := &Store{dir: dir, quota: opts.Quota, log: opts.Logger, root: root, files: map[string]File{}, names: map[string]string{}, folders: map[string]bool{}, whole: true}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open workspace: %w", err), root.Close())
 	}
@@ -164,7 +167,7 @@ func (s *Store) Quota() Quota { return s.quota }
 
 // Version numbers what is kept; it grows with each change, whoever makes it.
 // Zero is an empty workspace that has not changed yet. A change from outside may
-// show a second later.
+// show a second later, or more if it takes long to look at all of it.
 func (s *Store) Version(ctx context.Context) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +259,7 @@ func (s *Store) checkParents(path string) error {
 // refresh looks at the folder if that was not done just now, or if another
 // process has changed something. s.mu is held.
 func (s *Store) refresh(ctx context.Context) {
-	if time.Since(s.scanned) < freshness && s.generation() == s.counted {
+	if time.Since(s.scanned) < s.fresh && s.generation() == s.counted {
 		return
 	}
 	s.scan(ctx)
@@ -264,8 +267,9 @@ func (s *Store) refresh(ctx context.Context) {
 
 // scan looks at the folder. s.mu is held.
 func (s *Store) scan(ctx context.Context) {
-	found := scan{files: map[string]File{}, most: s.quota.Files, whole: true}
-	s.scanned, s.counted = time.Now(), s.generation()
+	found := scan{files: map[string]File{}, folders: map[string]bool{}, most: s.quota.Files, whole: true}
+	begin := time.Now()
+	s.counted = s.generation()
 	root, err := s.root.OpenRoot(filesDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // the user has removed it all
@@ -279,7 +283,9 @@ func (s *Store) scan(ctx context.Context) {
 		found.folder(root, "", 0)
 		_ = root.Close()
 	}
-	s.whole = found.whole
+	s.scanned = time.Now()
+	s.fresh = max(freshness, looksApart*s.scanned.Sub(begin))
+	s.whole, s.folders = found.whole, found.folders
 	if maps.EqualFunc(s.files, found.files, File.same) {
 		return
 	}
@@ -301,6 +307,7 @@ func (f File) same(other File) bool {
 // as links, or names that sandboxes could not have either, is left out.
 type scan struct {
 	files   map[string]File
+	folders map[string]bool
 	most    int
 	visited int
 	whole   bool
@@ -338,9 +345,10 @@ func (s *scan) entry(dir *os.Root, path string, e fs.DirEntry, depth int) {
 		if depth+1 >= maxDepth {
 			return
 		}
+		s.folders[path] = true
 		sub, err := dir.OpenRoot(e.Name())
 		if err != nil {
-			s.whole = false
+			s.whole = s.whole && errors.Is(err, fs.ErrNotExist) // gone meanwhile
 			return
 		}
 		s.folder(sub, path+"/", depth+1)
@@ -396,6 +404,7 @@ func (s *Store) prune(path string) {
 		if s.root.Remove(filesDir+"/"+path) != nil { // it is not empty
 			return
 		}
+		delete(s.folders, path)
 	}
 }
 

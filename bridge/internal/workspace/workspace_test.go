@@ -375,6 +375,82 @@ func TestMany(t *testing.T) {
 	}
 }
 
+// TestFoldersCount makes folders until a look at all of them would be cut short:
+// they count as files do, so that nothing is kept that was not counted.
+func TestFoldersCount(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, workspace.Quota{Bytes: 1 << 20, Files: 400})
+	deep, hidden := 0, 0
+	for i := range 60 {
+		if _, err := put(s, fmt.Sprintf("a%d/", i)+strings.Repeat("d/", 30)+"f", ""); err == nil {
+			deep++
+		} else if kindOf(err) != workspace.OverFull {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		outdated(t, dir)
+		if _, err := put(s, fmt.Sprintf("z%d", i), strings.Repeat("z", 900<<10)); err == nil {
+			hidden++
+		} else if kindOf(err) != workspace.OverFull {
+			t.Fatal(err)
+		}
+		var seen []workspace.File
+		for _, f := range s.List(t.Context()).Files {
+			if f.Size > 0 {
+				seen = append(seen, f)
+			}
+		}
+		if _, err := s.Delete(t.Context(), seen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if deep != 400/32 {
+		t.Errorf("%d files with 31 folders each are kept, want %d", deep, 400/32)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.Dir(), "z*")); len(left) > 0 || hidden != 4 {
+		t.Errorf("of %d files that were kept, %d are not seen", hidden, len(left))
+	}
+	// Folders go with their last file, and there is room again.
+	if _, err := s.Delete(t.Context(), s.List(t.Context()).Files); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		mustPut(t, s, fmt.Sprintf("b%d/", i)+strings.Repeat("d/", 30)+"f", "")
+	}
+}
+
+// TestNotWhole has more in the folder than is looked at: what is not counted has
+// to go before something is added, even in place of a file that is known.
+func TestNotWhole(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, workspace.Quota{Bytes: 1000, Files: 10})
+	mustPut(t, s, "a", "a")
+	on, err := s.Begin(t.Context(), workspace.File{Path: "a", Size: 0, Modified: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if err := os.Mkdir(filepath.Join(s.Dir(), fmt.Sprint("d", i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outdated(t, dir)
+	if _, _, err := on.Commit(t.Context()); kindOf(err) != workspace.OverFull {
+		t.Errorf("commit: %v", err)
+	}
+	for _, path := range []string{"a", "b"} {
+		if _, err := put(s, path, ""); kindOf(err) != workspace.OverFull {
+			t.Errorf("put %s: %v", path, err)
+		}
+	}
+	if err := os.RemoveAll(s.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	outdated(t, dir)
+	mustPut(t, s, "b", "")
+}
+
 // TestCrash leaves what a killed bridge does: an unfinished file and a spoilt
 // counter.
 func TestCrash(t *testing.T) {
