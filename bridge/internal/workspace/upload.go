@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -37,12 +39,25 @@ func (s *Store) Begin(ctx context.Context, file File) (*Upload, error) {
 	if err := s.fits(file, s.reserved); err != nil {
 		return nil, err
 	}
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, s.failed("write", file.Path, err)
+	}
+	defer unlock()
+	if err := s.hasHeadroom(file); err != nil {
+		return nil, err
+	}
 	u := &Upload{
 		store: s, file: file, partial: partialDir + "/" + strings.ToLower(rand.Text()),
 		reserved: max(0, file.Size-s.files[file.Path].Size),
 	}
-	var err error
 	if u.out, err = s.root.OpenFile(u.partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
+		return nil, s.failed("write", file.Path, err)
+	}
+	_, _ = tryLock(u.out)                             // shows that it has an owner, where locks are known
+	if err := u.out.Truncate(file.Size); err != nil { // shows other processes what is reserved
+		_ = u.out.Close()
+		_ = s.root.Remove(u.partial)
 		return nil, s.failed("write", file.Path, err)
 	}
 	s.reserved += u.reserved
@@ -68,6 +83,37 @@ func (s *Store) fits(file File, reserved int64) error {
 		return &Error{Kind: OverFull, Text: fmt.Sprintf("the workspace's quota of %s is exceeded", Size(s.quota.Bytes))}
 	}
 	return nil
+}
+
+// hasHeadroom returns an error if files on their way, of all processes, would
+// take more of the disk than the quota once more, beside what is kept: what they
+// are to replace is there until they are committed. s.mu and the lock are held.
+func (s *Store) hasHeadroom(file File) error {
+	others, err := s.onTheWay()
+	if err != nil {
+		return s.failed("write", file.Path, err)
+	}
+	if others > 0 && file.Size > s.quota.Bytes-others {
+		return &Error{Kind: OverFull, Text: fmt.Sprintf("too much is being written at once for the workspace's quota of %s", Size(s.quota.Bytes))}
+	}
+	return nil
+}
+
+// onTheWay is how many bytes are reserved by unfinished files. s.mu is held.
+func (s *Store) onTheWay() (int64, error) {
+	partial, err := s.root.OpenRoot(partialDir)
+	if err != nil {
+		return 0, err
+	}
+	defer partial.Close()
+	entries, err := fs.ReadDir(partial.FS(), ".")
+	total := int64(0)
+	for _, e := range entries {
+		if info, err := partial.Lstat(e.Name()); err == nil && info.Mode().IsRegular() {
+			total += min(info.Size(), math.MaxInt64-total)
+		}
+	}
+	return total, err
 }
 
 // missing counts the folders that are to be made for the file at path. s.mu is
@@ -107,9 +153,6 @@ func (u *Upload) Commit(ctx context.Context) (File, Change, error) {
 	if u.written != u.file.Size {
 		return File{}, Change{}, &Error{Kind: Refused, Text: "the file is shorter than was said"}
 	}
-	if err := u.out.Close(); err != nil {
-		return File{}, Change{}, s.failed("write", u.file.Path, err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unlock, err := s.lock()
@@ -117,6 +160,9 @@ func (u *Upload) Commit(ctx context.Context) (File, Change, error) {
 		return File{}, Change{}, s.failed("write", u.file.Path, err)
 	}
 	defer unlock()
+	if err := u.out.Close(); err != nil { // only now: without an owner it could be removed
+		return File{}, Change{}, s.failed("write", u.file.Path, err)
+	}
 	s.refresh(ctx)
 	if err := s.fits(u.file, s.reserved-u.reserved); err != nil {
 		return File{}, Change{}, err

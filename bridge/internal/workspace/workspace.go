@@ -36,7 +36,7 @@ const (
 const (
 	freshness    = time.Second // for so long a look at the folder is good enough, at least,
 	looksApart   = 20          // or for so many times as long as it took
-	stalePartial = time.Hour   // after which nobody is still writing a file
+	stalePartial = time.Hour   // after which nobody is still writing a file, where locks are not known
 	readBatch    = 256         // entries of a folder read at a time
 )
 
@@ -138,6 +138,18 @@ func (s *Store) prepare() error {
 			return errors.Join(err, fmt.Errorf("%s is not a folder: a link is not followed", filepath.Join(s.dir, name)))
 		}
 	}
+	unlock, err := s.lock()
+	if err != nil {
+		s.log.Warn("workspace: unfinished files stay", "error", err) // for the next one to remove
+		return nil
+	}
+	defer unlock()
+	return s.removeStale()
+}
+
+// removeStale removes unfinished files whose process is gone: it would hold
+// their locks. The lock is held, so that none is just being made or committed.
+func (s *Store) removeStale() error {
 	partial, err := s.root.OpenRoot(partialDir)
 	if err != nil {
 		return err
@@ -145,11 +157,26 @@ func (s *Store) prepare() error {
 	defer partial.Close()
 	entries, err := fs.ReadDir(partial.FS(), ".")
 	for _, e := range entries {
-		if info, err := partial.Lstat(e.Name()); err == nil && time.Since(info.ModTime()) > stalePartial {
+		if info, err := partial.Lstat(e.Name()); err == nil && (!isOwned(partial, info) || time.Since(info.ModTime()) > stalePartial) {
 			_ = partial.Remove(e.Name())
 		}
 	}
 	return err
+}
+
+// isOwned reports whether a process has the lock of an unfinished file, or might
+// have it.
+func isOwned(partial *os.Root, info fs.FileInfo) bool {
+	if !info.Mode().IsRegular() {
+		return true
+	}
+	f, err := partial.OpenFile(info.Name(), os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	free, err := tryLock(f)
+	return err != nil || !free
 }
 
 // Close lets go of the folder. Uploads must have ended.

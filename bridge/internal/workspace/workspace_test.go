@@ -375,6 +375,52 @@ func TestMany(t *testing.T) {
 	}
 }
 
+// TestReplacing begins to replace a file many times over: what is on its way
+// takes no more of the disk than the quota once more, whoever writes it.
+func TestReplacing(t *testing.T) {
+	dir := t.TempDir()
+	quota := workspace.Quota{Bytes: 1 << 20}
+	stores := []*workspace.Store{open(t, dir, quota), open(t, dir, quota)}
+	mustPut(t, stores[0], "f", strings.Repeat("f", 1<<20))
+	onDisk := func() (total int64) {
+		for _, folder := range []string{"files", "partial"} {
+			entries, _ := os.ReadDir(filepath.Join(dir, folder))
+			for _, e := range entries {
+				if info, err := e.Info(); err == nil {
+					total += info.Size()
+				}
+			}
+		}
+		return total
+	}
+	begun := 0
+	for i := range 20 {
+		u, err := stores[i%2].Begin(t.Context(), workspace.File{Path: "f", Size: 1<<20 - 1, Modified: time.Unix(1e9, 0)})
+		if err != nil {
+			if kindOf(err) != workspace.OverFull {
+				t.Fatal(err)
+			}
+			continue
+		}
+		defer u.Abort()
+		begun++
+		if err := u.Write(make([]byte, 1<<20-1)); err != nil {
+			t.Fatal(err)
+		}
+		if begun == 1 {
+			defer func() {
+				if _, _, err := u.Commit(t.Context()); err != nil {
+					t.Error(err)
+				}
+				mustPut(t, stores[1], "f", strings.Repeat("f", 1<<20)) // there is room again
+			}()
+		}
+	}
+	if got := onDisk(); begun != 1 || got > 2<<20 {
+		t.Errorf("%d of 20 were begun, with %d bytes on disk", begun, got)
+	}
+}
+
 // TestFoldersCount makes folders until a look at all of them would be cut short:
 // they count as files do, so that nothing is kept that was not counted.
 func TestFoldersCount(t *testing.T) {
@@ -469,14 +515,25 @@ func TestCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	outdated(t, dir)
+	alive, err := open(t, dir, workspace.Quota{}).Begin(t.Context(), workspace.File{Path: "c", Size: 1, Modified: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Abort()
 	s = open(t, dir, workspace.Quota{})
 	mustPut(t, s, "b", "b")
 	if got := names(t, s); got != "a=1 b=1" {
 		t.Errorf("there is %q", got)
 	}
 	left, _ := os.ReadDir(filepath.Join(dir, "partial"))
-	if len(left) != 1 || left[0].Name() != "fresh" {
-		t.Errorf("unfinished files: %v, want that which may still be written", left)
+	if len(left) != 1 || left[0].Name() == "fresh" {
+		t.Errorf("unfinished files: %v, want that which is still written", left)
+	}
+	if err := alive.Write([]byte("c")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := alive.Commit(t.Context()); err != nil || names(t, s) != "a=1 b=1 c=1" {
+		t.Errorf("commit of what was on its way: %v, %q", err, names(t, s))
 	}
 }
 
