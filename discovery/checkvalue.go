@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +16,21 @@ type check struct {
 	unsure  bool
 }
 
+// textPerStep is how many bytes that are only counted take as long as a step.
+const textPerStep = 1_000
+
+// spend takes steps from those allowed. It reports false, and the check is not
+// sure any more, once there are none.
+func (k *check) spend(steps int) bool {
+	k.steps = max(k.steps-steps, -1)
+	k.unsure = k.unsure || k.steps < 0
+	return k.steps >= 0
+}
+
 // value returns what is wrong with a value, nil if nothing is. The path of a
 // violation leads from this value to the one that is meant.
 func (k *check) value(schema, value *jsonNode, depth int) *violation {
-	if k.steps--; k.steps < 0 || depth > maxCheckDepth {
+	if !k.spend(1) || depth > maxCheckDepth {
 		k.unsure = true
 		return nil
 	}
@@ -164,7 +174,7 @@ func (k *check) constant(schema, value *jsonNode, _ int) *violation {
 
 // equal reports whether two values are the same JSON, or may be.
 func (k *check) equal(a, b *jsonNode, depth int) bool {
-	if k.steps--; k.steps < 0 || depth > maxCheckDepth {
+	if !k.spend(1) || depth > maxCheckDepth {
 		k.unsure = true
 		return true
 	}
@@ -285,6 +295,7 @@ func (k *check) text(schema, value *jsonNode) *violation {
 	length := -1
 	count := func() float64 {
 		if length < 0 {
+			k.spend(len(value.text) / textPerStep)
 			length = utf8.RuneCountInString(value.text)
 		}
 		return float64(length)
@@ -303,44 +314,15 @@ func (k *check) text(schema, value *jsonNode) *violation {
 	if !pattern.is(kindString) {
 		return nil
 	}
-	const most = 64 << 10
-	re := k.checker.patterns[pattern.text]
-	if re == nil || len(value.text) > most {
+	known, ok := k.checker.patterns.known[pattern.text]
+	if cost := known.cost(len(value.text)); !ok || len(value.text) > maxMatchedText || cost > k.steps || !k.spend(cost) {
 		k.unsure = true
 		return nil
 	}
-	if !re.MatchString(value.text) {
+	if !known.re.MatchString(value.text) {
 		return fault(func() string {
 			return "expected a match of the pattern " + pythonQuoted(pattern.text) + ", got " + got(value)
 		})
 	}
 	return nil
-}
-
-// patterns are the regular expressions of a schema that Go can read.
-type patterns map[string]*regexp.Regexp
-
-// compile finds them. Most of what JavaScript allows beyond Go does not compile;
-// what is read differently is left out.
-func (p *patterns) compile(n *jsonNode) {
-	const most, longest = 200, 500
-	for _, item := range n.items {
-		p.compile(item)
-	}
-	for _, m := range n.members {
-		p.compile(m.value)
-		if m.key != "pattern" || !m.value.is(kindString) || len(m.value.text) > longest || len(*p) >= most {
-			continue
-		}
-		if strings.Contains(m.value.text, `\p`) || strings.Contains(m.value.text, `\s`) || strings.Contains(m.value.text, `\S`) || strings.Contains(m.value.text, `\Q`) ||
-			strings.Contains(m.value.text, `(?`) || strings.Contains(m.value.text, `[[`) || strings.Contains(m.value.text, `\z`) || strings.Contains(m.value.text, `\A`) {
-			continue
-		}
-		if re, err := regexp.Compile(m.value.text); err == nil {
-			if *p == nil {
-				*p = make(patterns)
-			}
-			(*p)[m.value.text] = re
-		}
-	}
 }
