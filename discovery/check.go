@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Bounds of checking the arguments of one call. What is beyond them is not
 // checked: the server does that too.
 const (
 	maxCheckSteps   = 50_000
+	maxCheckTime    = 200 * time.Millisecond
 	maxCheckDepth   = 100
 	maxCheckedNodes = 200_000   // values of the arguments
 	maxCheckedBytes = 16 << 20  // of the arguments
@@ -47,6 +49,7 @@ func (e *ArgumentError) Error() string {
 type Checker struct {
 	doc      *schemaDoc
 	params   []Param
+	numbers  map[string]int       // of params, by their names
 	schemas  map[string]*jsonNode // of parameters
 	names    map[string]string    // further names of parameters to their names
 	open     bool
@@ -70,13 +73,14 @@ func NewChecker(t Tool, doc ToolDoc) (*Checker, error) {
 	}
 	c := &Checker{
 		doc: newSchemaDoc(root), params: doc.Params, open: doc.Open,
-		names: make(map[string]string), schemas: make(map[string]*jsonNode),
+		names: make(map[string]string), numbers: make(map[string]int), schemas: make(map[string]*jsonNode),
 	}
 	_, f := newRenderer(c.doc).params()
 	for _, p := range f.list {
 		c.schemas[p.name] = p.schema
 	}
-	for _, p := range doc.Params {
+	for i, p := range doc.Params {
+		c.numbers[p.Name] = i
 		for _, name := range append([]string{p.Ident}, p.Aliases...) {
 			c.names[name] = p.Name
 		}
@@ -103,15 +107,15 @@ func (c *Checker) Check(args json.RawMessage) (json.RawMessage, error) {
 	if err != nil || !value.is(kindObject) {
 		return nil, &ArgumentError{Problem: "arguments must be a JSON object"}
 	}
-	value, changed := c.renamed(value)
-	value, dropped := c.withoutNulls(value)
+	k := check{checker: c, steps: maxCheckSteps, until: time.Now().Add(maxCheckTime)}
+	value, changed := c.renamed(value.indexedAll())
+	value, dropped := k.withoutNulls(value)
 	if err := c.unknown(value); err != nil {
 		return nil, err
 	}
 	if err := c.missing(value); err != nil {
 		return nil, err
 	}
-	k := check{checker: c, steps: maxCheckSteps}
 	if v := k.value(c.doc.root, value, 0); v != nil {
 		return nil, v.error()
 	}
@@ -140,27 +144,29 @@ func (c *Checker) renamed(value *jsonNode) (*jsonNode, bool) {
 	if members == nil {
 		return value, false
 	}
-	return &jsonNode{kind: kindObject, members: members}, true
+	renamed := &jsonNode{kind: kindObject, members: members}
+	renamed.indexed()
+	return renamed, true
 }
 
 // withoutNulls leaves out nulls where the schema has a parameter that is
 // neither required nor may be null.
-func (c *Checker) withoutNulls(value *jsonNode) (*jsonNode, bool) {
-	drop := func(m jsonMember) bool {
-		if !m.value.is(kindNull) {
-			return false
+func (k *check) withoutNulls(value *jsonNode) (*jsonNode, bool) {
+	c := k.checker
+	var kept []jsonMember
+	for _, m := range value.members {
+		i, ok := c.numbers[m.key]
+		if ok && m.value.is(kindNull) && !c.params[i].Required && k.value(c.schemas[m.key], m.value, 0) != nil {
+			continue
 		}
-		i := slices.IndexFunc(c.params, func(p Param) bool { return p.Name == m.key })
-		if i < 0 || c.params[i].Required {
-			return false
-		}
-		k := check{checker: c, steps: maxCheckSteps}
-		return k.value(c.schemas[m.key], m.value, 0) != nil
+		kept = append(kept, m)
 	}
-	if !slices.ContainsFunc(value.members, drop) {
+	if len(kept) == len(value.members) {
 		return value, false
 	}
-	return &jsonNode{kind: kindObject, members: slices.DeleteFunc(slices.Clone(value.members), drop)}, true
+	without := &jsonNode{kind: kindObject, members: kept}
+	without.indexed()
+	return without, true
 }
 
 // joined writes the members again, their values as they stand in args.
@@ -184,7 +190,7 @@ func (c *Checker) unknown(value *jsonNode) error {
 		return nil
 	}
 	for _, m := range value.members {
-		if !slices.ContainsFunc(c.params, func(p Param) bool { return p.Name == m.key }) {
+		if _, ok := c.numbers[m.key]; !ok {
 			return c.noSuchArgument(m.key, value)
 		}
 	}
@@ -199,7 +205,7 @@ func (c *Checker) noSuchArgument(key string, value *jsonNode) error {
 	var free, all []string
 	for _, p := range c.params {
 		all = append(all, p.Ident)
-		if value.get(p.Name) == nil {
+		if value.get(p.Name) == nil && len(free) < 500 {
 			free = append(free, p.Ident)
 		}
 	}

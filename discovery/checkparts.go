@@ -48,6 +48,9 @@ func (k *check) unique(value *jsonNode) *violation {
 		return nil
 	}
 	for i, item := range value.items {
+		if !k.spend(1 + i) {
+			return nil
+		}
 		for j, other := range value.items[:i] {
 			// Numbers that are equal as floats may differ, as may what holds them.
 			scalar := item.kind != kindNumber && item.kind != kindArray && item.kind != kindObject
@@ -67,13 +70,25 @@ func (k *check) object(schema, value *jsonNode, depth int) *violation {
 		return nil
 	}
 	for _, name := range schema.get("required").list() {
+		if !k.spend(1) {
+			return nil
+		}
 		if name.is(kindString) && value.get(name.text) == nil {
 			return fault(func() string { return k.lacks(schema, value, name.text) })
 		}
 	}
 	for _, m := range schema.get("dependentRequired").children() {
+		if !k.spend(1) {
+			return nil
+		}
+		if value.get(m.key) == nil {
+			continue
+		}
 		for _, name := range m.value.list() {
-			if value.get(m.key) != nil && name.is(kindString) && value.get(name.text) == nil {
+			if !k.spend(1) {
+				return nil
+			}
+			if name.is(kindString) && value.get(name.text) == nil {
 				return fault(func() string { return k.lacks(schema, value, name.text) + ", which " + shownKey(m.key) + " needs" })
 			}
 		}
@@ -121,6 +136,9 @@ func (k *check) members(schema, value *jsonNode, depth int) *violation {
 		return nil
 	}
 	for _, m := range value.members {
+		if !k.spend(1) {
+			return nil
+		}
 		of := properties.get(m.key)
 		if of == nil && len(matched.children()) > 0 {
 			continue
@@ -189,7 +207,7 @@ func (k *check) anyOf(schema *jsonNode, choices []*jsonNode, value *jsonNode, de
 	highest := math.MinInt
 	for _, choice := range choices {
 		v := k.value(choice, value, depth+1)
-		if v == nil {
+		if v == nil || k.steps < 0 { // or there are none left for the others
 			return nil
 		}
 		if likely := k.likeness(choice, value) + len(v.path); likely > highest {
@@ -207,9 +225,11 @@ func (k *check) anyOf(schema *jsonNode, choices []*jsonNode, value *jsonNode, de
 func (k *check) likeness(choice, value *jsonNode) int {
 	const otherType, sameTag = -100, 10
 	for range maxSchemaDepth {
-		if ref := choice.get("$ref"); ref != nil {
-			choice = k.checker.doc.lookup(ref.str())
+		ref := choice.get("$ref")
+		if ref == nil || !k.spend(1) {
+			break
 		}
+		choice = k.checker.doc.lookup(ref.str())
 	}
 	alone := check{checker: k.checker, steps: 100}
 	if choice == nil || alone.kind(choice, value, 0) != nil {
@@ -217,6 +237,9 @@ func (k *check) likeness(choice, value *jsonNode) int {
 	}
 	score := 0
 	for _, m := range choice.get("properties").children() {
+		if !k.spend(1) {
+			break
+		}
 		tag := m.value.get("const")
 		if values := m.value.get("enum").list(); len(values) == 1 {
 			tag = values[0]

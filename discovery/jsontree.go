@@ -54,8 +54,8 @@ func (n *jsonNode) get(key string) *jsonNode {
 
 // indexed makes get fast. The members must not change after it.
 func (n *jsonNode) indexed() {
-	const many = 32
-	if len(n.members) < many || n.index != nil {
+	const many = 16
+	if len(n.members) <= many || n.index != nil {
 		return
 	}
 	n.index = make(map[string]*jsonNode, len(n.members))
@@ -64,6 +64,18 @@ func (n *jsonNode) indexed() {
 			n.index[m.key] = m.value
 		}
 	}
+}
+
+// indexedAll makes get fast in a value and in all that it holds.
+func (n *jsonNode) indexedAll() *jsonNode {
+	n.indexed()
+	for _, item := range n.items {
+		item.indexedAll()
+	}
+	for _, m := range n.members {
+		m.value.indexedAll()
+	}
+	return n
 }
 
 // is reports the kind; a nil node is of none.
