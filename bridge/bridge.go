@@ -59,9 +59,10 @@ type Options struct {
 
 	OutputLimit  int // characters of output and value shown to the model; 20,000
 	OutputMode   Mode
-	MaxSandboxes int // at the same time, spare ones included; 16
-	MaxSessions  int // remembered, with a sandbox or without; 256
-	MaxWaiting   int // calls waiting for one session; 32
+	NotesApart   bool // notes are in Result.Notes, not in its Text, which may be empty; nothing is said of the next call's variables
+	MaxSandboxes int  // at the same time, spare ones included; 16
+	MaxSessions  int  // remembered, with a sandbox or without; 256
+	MaxWaiting   int  // calls waiting for one session; 32
 
 	// Warm is how many spare sandboxes Serve keeps, once there is a client, for
 	// sessions to come; 0.
@@ -152,8 +153,9 @@ type Request struct {
 type Result struct {
 	Text    string
 	Images  []Image
-	IsError bool  // the cell failed, or could not be run
-	Err     error // why no cell was run; nil if one was
+	Notes   []string // what is said beside the cell's own output, with Options.NotesApart
+	IsError bool     // the cell failed, or could not be run
+	Err     error    // why no cell was run; nil if one was
 
 	details details
 }

@@ -307,6 +307,8 @@ func (k *kernel) run(c *cell) {
 		k.answer(c, nil, object{"value": object{"text": rest}})
 	case "raise":
 		k.answer(c, nil, object{"status": "error", "error": object{"type": "E", "message": rest, "traceback": "Traceback: " + rest}})
+	case "exit":
+		k.answer(c, nil, object{"status": "exit", "exit": 7, "notes": []string{rest}, "note": "a hint"})
 	case "sleep":
 		d, err := time.ParseDuration(strings.Fields(rest)[0])
 		if err != nil {
@@ -320,6 +322,10 @@ func (k *kernel) run(c *cell) {
 			k.answer(c, object{"interrupted": "cancel"}, object{"status": "error", "error": object{"traceback": "KeyboardInterrupt"}})
 		case <-k.box.gone:
 		}
+	case "draw": // prints, and takes 3 s
+		k.print(rest)
+		time.Sleep(3 * time.Second)
+		k.answer(c, nil, object{})
 	case "timeout":
 		k.answer(c, object{"interrupted": "timeout"}, object{"status": "error", "error": object{"traceback": "KeyboardInterrupt"}})
 	case "lose":

@@ -137,6 +137,14 @@ func shorten(text string, limit int, whole string) string {
 		strings.TrimRight(head, "\n"), grouped(count-limit), grouped(count), whole, strings.TrimLeft(tail, "\n"))
 }
 
+// cutEnd cuts the end off text with more than limit characters.
+func cutEnd(text string, limit int) string {
+	if end := runeOffset(text, limit); end < len(text) {
+		return text[:end] + "…"
+	}
+	return text
+}
+
 // runeOffset returns the byte offset of the n-th character.
 func runeOffset(text string, n int) int {
 	for i := range text {

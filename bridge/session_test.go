@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -132,6 +133,38 @@ func TestYieldThenEnd(t *testing.T) {
 		time.Sleep(time.Minute)
 		runs(t, b, "", "slept")
 		fails(t, b, "", "nothing is running")
+	})
+}
+
+// A mark of an image comes before its image does: that is said.
+func TestYieldWithImages(t *testing.T) {
+	opts := bridge.Options{Yield: 2 * time.Second}
+	inBubble(t, &engine{}, opts, func(t *testing.T, b *bridge.Bridge) {
+		contains(t, run(t, b, "draw [image 1]"), "[image 1]\n[cell 1 is still running", "[its images come when it has ended]")
+	})
+}
+
+// What had nothing to say takes one line.
+func TestYieldThenEndWithoutOutput(t *testing.T) {
+	opts := bridge.Options{Yield: 2 * time.Second}
+	inBubble(t, &engine{}, opts, func(t *testing.T, b *bridge.Bridge) {
+		contains(t, run(t, b, "draw "), "still running")
+		runs(t, b, "value 2", "[cell 1, which was still running, has ended]\n2")
+	})
+}
+
+// A person reads notes apart, and has no next call.
+func TestNotesApart(t *testing.T) {
+	inBubble(t, &engine{}, bridge.Options{NotesApart: true}, func(t *testing.T, b *bridge.Bridge) {
+		runs(t, b, "pass", "")
+		fails(t, b, "timeout", "KeyboardInterrupt", "Timed out")
+		r := run(t, b, "exit a note")
+		if want := []string{"[a note]", "Note: a hint"}; r.Text != "The cell ended with sys.exit(7)." || !slices.Equal(r.Notes, want) {
+			t.Errorf("%q, notes %q", r.Text, r.Notes)
+		}
+		if r := run(t, b, "timeout"); strings.Contains(r.Text, "Variables") || len(r.Notes) > 0 {
+			t.Errorf("%q, notes %q", r.Text, r.Notes)
+		}
 	})
 }
 

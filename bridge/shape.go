@@ -2,12 +2,16 @@ package bridge
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
+
+// maxShape is how many characters are shown of what a value is that is cut.
+const maxShape = 500
 
 // maxNotes is how many notes of a report are shown.
 const maxNotes = 8
@@ -16,11 +20,14 @@ const maxNotes = 8
 func (s *session) result(e *execution) Result {
 	r := Result{}
 	notices := s.takeNotices(e, &r)
-	parts := append(slices.Clone(notices), s.show(e, &r)...)
+	own := s.show(e, &r)
 	late := s.takeLate(e.cell)
-	parts = append(parts, late...)
 	r.details.Notes = slices.Concat(notices, r.details.Notes, late)
-	r.Text = join(parts)
+	if s.bridge.opts.NotesApart {
+		r.Text, r.Notes = join(own), r.details.Notes
+		return r
+	}
+	r.Text = join(slices.Concat(notices, own, late))
 	if r.Text == "" && len(r.Images) == 0 {
 		r.Text = "(no output)"
 	}
@@ -66,8 +73,13 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 	}
 	if o.Interrupted != "" {
 		text := e.interruptText(s.bridge.opts.MaxTimeout)
+		if o.Lost == "" {
+			text += s.keptText()
+		}
 		parts = append(parts, text)
-		r.details.Notes = append(r.details.Notes, text)
+		if !s.bridge.opts.NotesApart { // it is the error
+			r.details.Notes = append(r.details.Notes, text)
+		}
 		r.IsError = true
 		if o.err == nil && o.Lost == "" {
 			r.details.Status = interruptedStatus(o.Interrupted)
@@ -91,13 +103,16 @@ func (s *session) addReport(r *Result, c *report, cell int) []string {
 	for _, text := range c.Notes[:min(len(c.Notes), maxNotes)] {
 		notes = append(notes, "["+note(text)+"]")
 	}
-	parts = append(parts, notes...)
+	apart := s.bridge.opts.NotesApart
+	if !apart {
+		parts = append(parts, notes...)
+	}
 	switch {
 	case c.Status == "exit":
 		d.Status, d.ExitCode = "exit", c.Exit
 		if c.Exit != 0 {
 			r.IsError = true
-			parts = append(parts, fmt.Sprintf("The cell ended with sys.exit(%d). Variables are kept.", c.Exit))
+			parts = append(parts, fmt.Sprintf("The cell ended with sys.exit(%d).%s", c.Exit, s.keptText()))
 		}
 	case c.Status == "error" && c.Error != nil:
 		r.IsError = true
@@ -110,7 +125,9 @@ func (s *session) addReport(r *Result, c *report, cell int) []string {
 	}
 	if c.Note != "" {
 		notes = append(notes, "Note: "+shorten(c.Note, maxReason, "nothing"))
-		parts = append(parts, notes[len(notes)-1])
+		if !apart {
+			parts = append(parts, notes[len(notes)-1])
+		}
 	}
 	d.Notes = append(d.Notes, notes...)
 	return parts
@@ -128,7 +145,7 @@ func valueText(v *valueReport, whole string, limit int) string {
 	if v.Shape == "" {
 		return text
 	}
-	return fmt.Sprintf("%s\n[cut: %s; the whole is in %s]", text, shorten(v.Shape, 500, whole), whole)
+	return fmt.Sprintf("%s\n[cut: %s; the whole is in %s]", text, cutEnd(v.Shape, maxShape), whole)
 }
 
 // interruptText says why the cell was interrupted. most is the longest timeout
@@ -144,10 +161,15 @@ func (e *execution) interruptText(most time.Duration) string {
 	case e.stopped:
 		why = "Interrupted by " + interruptCode + "."
 	}
-	if e.outcome.Lost == "" {
-		why += " Variables are kept."
-	}
 	return why
+}
+
+// keptText says that a cell that was ended costs no variables.
+func (s *session) keptText() string {
+	if s.bridge.opts.NotesApart {
+		return ""
+	}
+	return " Variables are kept."
 }
 
 // inSeconds writes a duration for the model, without fractions where they mean
@@ -159,6 +181,9 @@ func inSeconds(d time.Duration) string {
 	d = d.Round(time.Millisecond)
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }
+
+// imageMark is a line that stands for an image in what a cell prints.
+var imageMark = regexp.MustCompile(`(?m)^\[image [0-9]+\]$`)
 
 // progress shapes what a call shows of a cell that still runs.
 func (s *session) progress(e *execution) Result {
@@ -174,6 +199,9 @@ func (s *session) progress(e *execution) Result {
 	r.details.Status, r.details.Notes = "running", append(notices,
 		fmt.Sprintf("[cell %d is still running, %s: call run_python with %sempty `code` to wait for the rest, or with the code `%s` to stop it]",
 			e.cell, e.soFar(), with, interruptCode))
+	if imageMark.MatchString(output) {
+		r.details.Notes = append(r.details.Notes, "[its images come when it has ended]")
+	}
 	r.Text = join(slices.Insert(slices.Clone(r.details.Notes), len(notices), output))
 	return r
 }
@@ -220,8 +248,12 @@ func (s *session) takeNotices(e *execution, r *Result) []string {
 		var m Result
 		text := join(s.show(missed, &m))
 		r.Images = m.Images
-		notices = append(notices, fmt.Sprintf("[cell %d, which was still running, has ended:]\n%s\n[end of cell %d]",
-			missed.cell, text, missed.cell))
+		if text == "" {
+			notices = append(notices, fmt.Sprintf("[cell %d, which was still running, has ended]", missed.cell))
+		} else {
+			notices = append(notices, fmt.Sprintf("[cell %d, which was still running, has ended:]\n%s\n[end of cell %d]",
+				missed.cell, text, missed.cell))
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func TestStateRefuses(t *testing.T) {
 		{"state/get", `{"area":"memory"}`, proxy.Invalid, "not a key"},
 		{"state/put", `{"area":"memory","key":"` + long[:513] + `","value":""}`, proxy.Invalid, "not a key"},
 		{"state/put", `{"area":"memory","key":"k"}`, proxy.Invalid, "no value"},
-		{"state/put", `{"area":"memory","key":"k","value":"` + long + `"}`, proxy.Full, "is more than the 1048576"},
+		{"state/put", `{"area":"memory","key":"k","value":"` + long + `"}`, proxy.Full, "one entry may have no more than 1048576"},
 	} {
 		_, err := state(t, dir, test.method, test.params)
 		wantKind(t, err, test.kind, test.text)

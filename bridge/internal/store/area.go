@@ -302,10 +302,20 @@ func (a *Area) sweep() {
 	}
 }
 
+// A tooLargeError is the [ErrFull] of a value that is more than one entry takes,
+// however much room there is.
+type tooLargeError struct{ size, most int64 }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("too large: %d bytes, and one entry may have no more than %d", e.size, e.most)
+}
+
+func (e *tooLargeError) Is(target error) bool { return target == ErrFull }
+
 // requireRoom checks the limits for a value of so many bytes. It needs the lock.
 func (a *Area) requireRoom(key string, size int64) error {
 	if size > a.limits.EntryBytes {
-		return fmt.Errorf("%w: %d bytes is more than the %d that one entry may have", ErrFull, size, a.limits.EntryBytes)
+		return &tooLargeError{size, a.limits.EntryBytes}
 	}
 	files, err := a.files()
 	if err != nil {

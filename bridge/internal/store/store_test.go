@@ -193,7 +193,7 @@ func TestLimits(t *testing.T) {
 		size int
 		full string
 	}{
-		{"a", 101, "101 bytes is more than the 100"},
+		{"a", 101, "too large: 101 bytes, and one entry may have no more than 100"},
 		{"a", 100, ""},
 		{"a", 90, ""},
 		{"b", 100, ""},

@@ -98,6 +98,7 @@ type appOptions struct {
 	sweep       bool          // remove, in the background, what dead bridges left
 	outputLimit int           // see bridge.Options
 	outputMode  bridge.Mode   // see bridge.Options
+	notesApart  bool          // see bridge.Options
 	yield       time.Duration // see bridge.Options
 	warm        int           // see bridge.Options
 	hibernate   bool          // see bridge.Options
@@ -150,6 +151,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		PullTimeout:    time.Duration(r.settings.pullTimeout),
 		OutputLimit:    opts.outputLimit,
 		OutputMode:     opts.outputMode,
+		NotesApart:     opts.notesApart,
 
 		Warm:         opts.warm,
 		MaxSandboxes: r.settings.maxSandboxes,

@@ -121,7 +121,7 @@ func (r *root) exec(ctx context.Context, code string, value json.RawMessage) err
 	if code == "" {
 		return usageError("", "there is no code to run")
 	}
-	a, err := r.open(ctx, appOptions{outputLimit: execOutput, yield: never})
+	a, err := r.open(ctx, appOptions{outputLimit: execOutput, notesApart: true, yield: never})
 	if err != nil {
 		return err
 	}
@@ -132,17 +132,28 @@ func (r *root) exec(ctx context.Context, code string, value json.RawMessage) err
 	})
 	pull.end()
 	for _, image := range result.Images {
-		result.Text += fmt.Sprintf("\n[%s, %d bytes]", image.MIMEType, len(image.Data))
+		if result.Text != "" {
+			result.Text += "\n"
+		}
+		result.Text += fmt.Sprintf("[%s, %d bytes]", image.MIMEType, len(image.Data))
 	}
 	// An unusable engine is the operator's to mend: an error here, not a result.
 	if _, ok := errors.AsType[*runtime.Error](result.Err); ok {
 		return result.Err
 	}
+	out := r.io.Err
 	if !result.IsError {
-		_, err := fmt.Fprintln(r.io.Out, result.Text)
+		out = r.io.Out
+	}
+	if result.Text != "" {
+		_, err = fmt.Fprintln(out, result.Text)
+	}
+	for _, note := range result.Notes {
+		fmt.Fprintln(r.io.Err, note)
+	}
+	if !result.IsError {
 		return err
 	}
-	fmt.Fprintln(r.io.Err, result.Text)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
