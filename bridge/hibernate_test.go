@@ -157,7 +157,7 @@ func TestRestoreTellsWhatWasNotSaved(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, dir := range []string{"", "/sessions", "/began"} {
-				if err := os.Chmod(killed.StateDir+dir, 0o700); err != nil { //nolint:gosec // a folder
+				if err := os.Chmod(killed.StateDir+dir, 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
