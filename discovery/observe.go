@@ -320,7 +320,8 @@ func (s *scanner) record(depth int) *Shape {
 	})
 	shape.Partial = s.spent()
 	many := len(shape.Fields) > maxOwnKeys || sharedForm(shape.Fields)
-	if count > maxObserveKeys || odd > 0 && 2*odd >= count || many && shape.alike() {
+	among := odd > 0 && count > 2 && shape.scalars() && values.like(shape.Fields[0].Shape) // those that are data
+	if count > maxObserveKeys || odd > 0 && 2*odd >= count || among || many && shape.alike() || shape.dataLike() {
 		shape.toMap()
 		shape.Values = shape.Values.Merged(values)
 		return shape

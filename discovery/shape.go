@@ -10,6 +10,7 @@ const (
 	maxShapeFields = 60  // of one object
 	maxShapeNodes  = 400 // of all of it
 	maxOwnKeys     = 20  // of an object whose values are all alike; with more its keys are data
+	maxOwnScalars  = 8   // the same if the values are scalars
 )
 
 // A Shape is what is known of the form of a tool's results, from those that
@@ -102,7 +103,9 @@ func (s *Shape) mergeFields(a, b *Shape, depth int) {
 		s.Fields = append(s.Fields, f)
 	}
 	strangers := shared == 0 && len(a.Fields) > 0 && len(b.Fields) > 0
-	if (strangers || len(s.Fields) > maxOwnKeys) && s.alike() {
+	// Of fields some are always there; of entries each object has others.
+	differ := shared < len(a.Fields) && shared < len(b.Fields) && 2*shared < len(s.Fields)
+	if (strangers || len(s.Fields) > maxOwnKeys) && s.alike() || differ && s.scalars() || s.dataLike() {
 		s.toMap()
 	}
 	if len(s.Fields) > maxShapeFields {

@@ -79,6 +79,9 @@ func TestMergedShapes(t *testing.T) {
 		{[]string{`{"2024-01-01":1}`, `{"today":2}`}, "dict[str, int]"},
 		{[]string{`{"a":{"x":1}}`, `{"a":{"x":1,"y":{"z":true}}}`}, "{a: {x: int, y?: {z: bool}}}"},
 		{[]string{`{"error":"x"}`, `{"items":[1]}`}, "{error?: str, items?: list[int]}"},
+		{[]string{`{"alice":1,"bob":2,"carol":3}`, `{"alice":1,"dave":2}`}, "dict[str, int]"},
+		{[]string{`{"id":"x","title":"x","body":"x"}`, `{"id":"x","title":"x","tag":"x"}`}, "{id: str, title: str, body?: str, tag?: str}"},
+		{[]string{`{"id":"x","title":"x"}`, `{"id":"x"}`}, "{id: str, title?: str}"},
 	} {
 		var merged *discovery.Shape
 		for _, result := range tt.results {
@@ -103,6 +106,7 @@ func TestShapesHoldNoData(t *testing.T) {
 	for _, key := range []string{
 		"sk-proj-Ab3dE6gH9jK2mN5pQ8sT1vW4", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE", "user@example.com",
 		"2024-05-01T10:00", "550e8400-e29b-41d4-a716-446655440000", "deadbeef01", "a b", "/etc/passwd", "1234", "x1y2z3w4", "naïve\u202e",
+		"ghp_AbCd", "gho_x", "github_pat_abc", "xoxb-ab", "sk-abc", "AKIAX", "eyJab", "glpat-abcdef", "aB3dE6gH", "AbCdEf", "key-qXzWrT",
 		"thisisasinglewordofmanyletters", "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPBdG", "AbCdEfGhIjKl", "tel4915112345678", "",
 	} {
 		quoted, err := json.Marshal(key)
@@ -257,4 +261,27 @@ func TestCatalogOfShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("map[]")
+}
+
+// Names that may be data are, where the values are of one scalar type.
+func TestShapesOfScalars(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"number":1,"id":2,"size":3}`:                                                    "{number: int, id: int, size: int}",
+		`{"createdAt":"x","updatedAt":"x","userName":"x","htmlUrl":"x"}`:                  "{createdAt: str, updatedAt: str, userName: str, htmlUrl: str}",
+		`{"ID":"x","Name":"x","URL":"x"}`:                                                 "{ID: str, Name: str, URL: str}",
+		`{"md5":"x","size":1,"line2":"x"}`:                                                "{md5: str, size: int, line2: str}",
+		`{"line1":"x","line2":"y"}`:                                                       "{line1: str, line2: str}",
+		`{"hunter2":1,"swordfish":2,"letmein":3}`:                                         "dict[str, int]",
+		`{"correct-horse-battery":"x","alice_smith":"x","bob":"x"}`:                       "dict[str, str]",
+		`{"AAPL":1.5,"MSFT":2,"GOOG":3}`:                                                  "dict[str, float]",
+		`{"alice":1,"bob":2,"ghp_AbCdEfGhIjKl":3}`:                                        "dict[str, int]",
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}`:                               "{a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int}",
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"alice_smith":1}`:               "dict[str, int]",
+		`[{"total":1,"by":{"alice.smith":1,"bob.jones":2,"carol":3}}]`:                    "list[{total: int, by: dict[str, int]}]",
+		`{"a":"x","b":"x","c":"x","d":"x","e":"x","f":"x","g":"x","h":"x","i":"x","n":1}`: "{a: str, b: str, c: str, d: str, e: str, f: str, g: str, h: str, i: str, n: int}",
+	} {
+		if got := discovery.Observe(textResult(result)).String(); got != want {
+			t.Errorf("%s\n got %s\nwant %s", result, got, want)
+		}
+	}
 }
