@@ -80,7 +80,7 @@ func (s *session) shrink() {
 		return
 	}
 	var r Result
-	r.Text = join(append([]string{e.takeOutput(s.bridge.opts.OutputLimit, &r)}, s.addOutcome(&r, e)...))
+	r.Text = join(append([]string{e.takeOutput(s.bridge.opts.OutputLimit, &r)}, s.addOutcome(outliving(), &r, e)...))
 	size := 0
 	for _, image := range r.Images {
 		size += len(image.Data)

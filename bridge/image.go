@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -10,8 +11,10 @@ import (
 	_ "image/gif" // decodes what tools send
 	"image/jpeg"
 	"image/png"
+	"io"
 	"net/http"
 	"slices"
+	"time"
 
 	_ "golang.org/x/image/webp" // decodes what tools send
 )
@@ -21,6 +24,13 @@ const (
 	maxImageSide  = 1568     // pixels: models scale down what is larger
 	maxImageBytes = 3 << 20  // of one image as it is shown; what clients take is 5 MB in base64
 	maxPixels     = 13 << 20 // of an image to be decoded; with it that takes at most some 300 MB
+
+	// A progressive JPEG is made of scans. One takes a few bytes and goes over
+	// every pixel.
+	maxScans      = 64
+	maxScanPixels = 300_000_000 // scans times pixels: some seconds
+
+	decodeTime = 5 * time.Second // of one image
 )
 
 // An imager makes images fit to be shown. A client passes them on to its model,
@@ -31,14 +41,14 @@ type imager struct{ turn chan struct{} }
 func newImager() *imager { return &imager{turn: make(chan struct{}, 1)} }
 
 // take adds the images that are what they say to r, and tells of what is not as
-// it came.
-func (m *imager) take(r *Result, images []imageReport) []string {
+// it came. When ctx is done, what is left is not shown.
+func (m *imager) take(ctx context.Context, r *Result, images []imageReport) []string {
 	var notes []string
 	for i, from := range images {
 		if i == maxImages {
 			return append(notes, fmt.Sprintf("[%d more images not shown: at most %d a cell]", len(images)-i, maxImages))
 		}
-		shown, change, err := m.fit(from.Data)
+		shown, change, err := m.fit(ctx, from.Data)
 		if from.Note != "" {
 			change = note(from.Note)
 		}
@@ -57,9 +67,13 @@ func (m *imager) take(r *Result, images []imageReport) []string {
 
 // fit returns an image of bounded size, and what was done to have it. The error
 // says why there is none.
-func (m *imager) fit(data []byte) (shown Image, note string, err error) {
-	m.turn <- struct{}{}
-	defer func() { <-m.turn }()
+func (m *imager) fit(ctx context.Context, data []byte) (shown Image, note string, err error) {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return Image{}, "", errNoTime
+	}
 	defer func() {
 		if recover() != nil { // a decoder met what nobody has thought of
 			shown, note, err = Image{}, "", errDamaged
@@ -78,9 +92,15 @@ func (m *imager) fit(data []byte) (shown Image, note string, err error) {
 	case width > maxPixels || height > maxPixels || width*height > maxPixels: // before anything is allocated
 		return Image{}, "", fmt.Errorf("it has %s × %s pixels, more than %d million: scale it down in Python, or save it to a file",
 			grouped(width), grouped(height), maxPixels/1_000_000)
+	case kind == "image/jpeg" && tooManyScans(data, width*height):
+		return Image{}, "", errors.New("it is a progressive JPEG of too many scans: convert it to PNG")
 	}
-	decoded, _, err := image.Decode(bytes.NewReader(pixels))
-	if err != nil {
+	from := &bounded{ctx: ctx, until: time.Now().Add(decodeTime), in: bytes.NewReader(pixels)}
+	decoded, _, err := image.Decode(from)
+	switch {
+	case err != nil && from.late:
+		return Image{}, "", errNoTime
+	case err != nil:
 		return Image{}, "", errDamaged
 	}
 	if max(width, height) <= maxImageSide && len(data) <= maxImageBytes {
@@ -96,7 +116,36 @@ func (m *imager) fit(data []byte) (shown Image, note string, err error) {
 	return shown, note, err
 }
 
-var errDamaged = errors.New("it is damaged")
+var (
+	errDamaged = errors.New("it is damaged")
+	errNoTime  = errors.New("there was no time to decode it")
+)
+
+// tooManyScans reports whether decoding a JPEG would take long. It counts the
+// markers where a scan begins wherever they may stand, as no two readers agree
+// on what is between segments: in the pixels themselves there is none.
+func tooManyScans(data []byte, pixels int) bool {
+	scans := bytes.Count(data, []byte{0xff, 0xda})
+	return scans > maxScans || scans*pixels > maxScanPixels
+}
+
+// A bounded reader fails when its time is over, and gives decoders little at a
+// time, as they do not ask while they have something.
+type bounded struct {
+	ctx   context.Context //nolint:containedctx // of one call
+	until time.Time
+	in    io.Reader
+	late  bool // it has failed
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	const piece = 512
+	if b.ctx.Err() != nil || time.Now().After(b.until) {
+		b.late = true
+		return 0, errNoTime
+	}
+	return b.in.Read(p[:min(len(p), piece)])
+}
 
 // encode writes an image in a way that fits what it was.
 func encode(from image.Image, kind string) (Image, error) {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"image"
@@ -13,6 +14,7 @@ import (
 	goruntime "runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // picture returns a picture whose left half is red, and whose right half green.
@@ -77,7 +79,7 @@ func TestFit(t *testing.T) {
 		{"many of both", pngOf(t, noise(2000, 1900)), "image/jpeg", "scaled down from 2,000 × 1,900 pixels to 1,568 × 1,489", 1568, 1489},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, note, err := m.fit(test.data)
+			got, note, err := m.fit(t.Context(), test.data)
 			if err != nil || got.MIMEType != test.kind || !strings.HasPrefix(note, test.note) || test.note == "" && note != "" {
 				t.Fatalf("%s, %q, %v", got.MIMEType, note, err)
 			}
@@ -122,7 +124,7 @@ func TestBombs(t *testing.T) {
 		"GIF":           append([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00"), make([]byte, 6)...),
 		"WebP":          []byte("RIFF\x00\x01\x00\x00WEBPVP8L\x20\x00\x00\x00\x2f\xff\xff\xff\x0f" + strings.Repeat("\x00", 40)),
 	} {
-		if _, _, err := m.fit(data); err == nil || !strings.Contains(err.Error(), "pixels, more than 13 million") && name != "most there is" {
+		if _, _, err := m.fit(t.Context(), data); err == nil || !strings.Contains(err.Error(), "pixels, more than 13 million") && name != "most there is" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -131,8 +133,49 @@ func TestBombs(t *testing.T) {
 		t.Errorf("%d bytes were allocated", used)
 	}
 	// Five thousand times as many pixels as bytes, but not too many.
-	if got, _, err := m.fit(pngOf(t, image.NewGray(image.Rect(0, 0, 3500, 3500)))); err != nil || len(got.Data) > 100_000 {
+	if got, _, err := m.fit(t.Context(), pngOf(t, image.NewGray(image.Rect(0, 0, 3500, 3500)))); err != nil || len(got.Data) > 100_000 {
 		t.Errorf("an even image: %v, %d bytes", err, len(got.Data))
+	}
+}
+
+// A progressive JPEG takes little to have a decoder go over every pixel again
+// and again.
+func TestScansAreBounded(t *testing.T) {
+	m := newImager()
+	for name, test := range map[string]struct{ side, scans int }{
+		"many scans":            {64, maxScans + 1},
+		"many pixels and scans": {3600, 30},
+	} {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, test.side, test.side)), nil); err != nil {
+			t.Fatal(err)
+		}
+		data := bytes.TrimSuffix(b.Bytes(), []byte("\xff\xd9"))
+		data = append(data, bytes.Repeat([]byte("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x01\x00"), test.scans)...)
+		if _, _, err := m.fit(t.Context(), data); err == nil || !strings.Contains(err.Error(), "too many scans") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestImagesHaveATime(t *testing.T) {
+	m := newImager()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	small := pngOf(t, picture(4, 4))
+	m.turn <- struct{}{} // by another session
+	if _, _, err := m.fit(ctx, small); err != errNoTime {
+		t.Errorf("waiting: %v", err)
+	}
+	<-m.turn
+	for range 20 { // whichever select takes
+		if _, _, err := m.fit(ctx, small); err != errNoTime {
+			t.Errorf("decoding: %v", err)
+		}
+	}
+	past := &bounded{ctx: t.Context(), until: time.Now().Add(-1), in: bytes.NewReader(small)}
+	if _, _, err := image.Decode(past); err == nil || !past.late {
+		t.Errorf("after the time: %v", err)
 	}
 }
 
@@ -152,7 +195,7 @@ func FuzzFit(f *testing.F) {
 	f.Add(claim(100, 100))
 	m := newImager()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, _, err := m.fit(data)
+		got, _, err := m.fit(t.Context(), data)
 		if err != nil {
 			return
 		}
@@ -166,7 +209,7 @@ func FuzzFit(f *testing.F) {
 func TestImagesOfAReport(t *testing.T) {
 	good, large := pngOf(t, picture(4, 4)), pngOf(t, picture(1600, 4))
 	var r Result
-	notes := newImager().take(&r, []imageReport{
+	notes := newImager().take(t.Context(), &r, []imageReport{
 		{Data: good},
 		{Data: []byte("<svg/>")},
 		{Data: large},

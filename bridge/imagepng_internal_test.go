@@ -35,7 +35,7 @@ func TestEssential(t *testing.T) {
 		}
 	}
 	m := newImager()
-	shown, note, err := m.fit(odd)
+	shown, note, err := m.fit(t.Context(), odd)
 	if err != nil || note != "" || !bytes.Equal(shown.Data, odd) {
 		t.Errorf("fit gave %d bytes, %q, %v; want the image as it came", len(shown.Data), note, err)
 	}

@@ -381,14 +381,14 @@ func (s *session) await(ctx context.Context, e *execution, k *kernel, until time
 		select {
 		case <-e.done:
 			s.leave(e)
-			r := s.result(e)
+			r := s.result(ctx, e)
 			s.noteUnheard(ctx, e)
 			return r
 		case <-yield.C:
-			return s.progressOrResult(e)
+			return s.progressOrResult(ctx, e)
 		case <-cancelled:
 			if k == nil {
-				return s.progressOrResult(e)
+				return s.progressOrResult(ctx, e)
 			}
 			k.interrupt(e.cell)
 			cancelled = nil
@@ -399,11 +399,11 @@ func (s *session) await(ctx context.Context, e *execution, k *kernel, until time
 	}
 }
 
-func (s *session) progressOrResult(e *execution) Result {
+func (s *session) progressOrResult(ctx context.Context, e *execution) Result {
 	if s.leave(e) {
-		return s.result(e)
+		return s.result(ctx, e)
 	}
-	return s.progress(e)
+	return s.progress(ctx, e)
 }
 
 // noteUnheard has the next result say what a client that has cancelled its call

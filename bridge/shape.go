@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,10 +18,10 @@ const maxShape = 500
 const maxNotes = 8
 
 // result shapes what a call shows of a cell that has ended.
-func (s *session) result(e *execution) Result {
+func (s *session) result(ctx context.Context, e *execution) Result {
 	r := Result{}
-	notices := s.takeNotices(e, &r)
-	own := s.show(e, &r)
+	notices := s.takeNotices(ctx, e, &r)
+	own := s.show(ctx, e, &r)
 	late := s.takeLate(e.cell)
 	r.details.Notes = slices.Concat(notices, r.details.Notes, late)
 	if s.bridge.opts.NotesApart {
@@ -36,7 +37,7 @@ func (s *session) result(e *execution) Result {
 
 // show returns what there is to say of a cell that has ended, and sets the rest
 // of r.
-func (s *session) show(e *execution, r *Result) []string {
+func (s *session) show(ctx context.Context, e *execution, r *Result) []string {
 	limit := s.bridge.opts.OutputLimit
 	s.mu.Lock()
 	kept, output := e.kept, e.takeOutput(limit, r)
@@ -45,11 +46,11 @@ func (s *session) show(e *execution, r *Result) []string {
 		r.IsError, r.Images, r.details = kept.IsError, append(r.Images, kept.Images...), kept.details
 		return []string{kept.Text}
 	}
-	return append([]string{output}, s.addOutcome(r, e)...)
+	return append([]string{output}, s.addOutcome(ctx, r, e)...)
 }
 
 // addOutcome adds to r how the cell ended.
-func (s *session) addOutcome(r *Result, e *execution) []string {
+func (s *session) addOutcome(ctx context.Context, r *Result, e *execution) []string {
 	var parts []string
 	o := e.outcome
 	switch {
@@ -69,7 +70,7 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 		parts = append(parts, r.failed("lost", fmt.Sprintf("Error: the Python process ended: %s. All variables are gone; files in the workspace are kept. "+
 			"The next call starts afresh.", shorten(o.Lost, maxReason, "nothing"))))
 	default:
-		parts = append(parts, s.addReport(r, o.Cell, e.cell)...)
+		parts = append(parts, s.addReport(ctx, r, o.Cell, e.cell)...)
 	}
 	if o.Interrupted != "" {
 		text := e.interruptText(s.bridge.opts.MaxTimeout)
@@ -89,7 +90,7 @@ func (s *session) addOutcome(r *Result, e *execution) []string {
 }
 
 // addReport adds to r what the REPL says of the cell.
-func (s *session) addReport(r *Result, c *report, cell int) []string {
+func (s *session) addReport(ctx context.Context, r *Result, c *report, cell int) []string {
 	var parts []string
 	d := &r.details
 	d.Status = "ok"
@@ -98,7 +99,7 @@ func (s *session) addReport(r *Result, c *report, cell int) []string {
 		parts = append(parts, valueText(c.Value, fmt.Sprintf("_ and out[%d].value", cell), limit))
 		d.setValue(c.Value, parts[0], limit)
 	}
-	notes := s.bridge.images.take(r, c.Images)
+	notes := s.takeImages(ctx, r, c.Images)
 	d.Images = len(r.Images)
 	for _, text := range c.Notes[:min(len(c.Notes), maxNotes)] {
 		notes = append(notes, "["+note(text)+"]")
@@ -131,6 +132,23 @@ func (s *session) addReport(r *Result, c *report, cell int) []string {
 	}
 	d.Notes = append(d.Notes, notes...)
 	return parts
+}
+
+// takeImages adds the cell's images to r, unless the session is being closed.
+func (s *session) takeImages(ctx context.Context, r *Result, images []imageReport) []string {
+	if len(images) == 0 {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-s.closing:
+			stop()
+		case <-ctx.Done(): // they are taken
+		}
+	}()
+	return s.bridge.images.take(ctx, r, images)
 }
 
 // roomLeft is how many characters of a result are left for what comes after the
@@ -186,9 +204,9 @@ func inSeconds(d time.Duration) string {
 var imageMark = regexp.MustCompile(`(?m)^\[image [0-9]+\]$`)
 
 // progress shapes what a call shows of a cell that still runs.
-func (s *session) progress(e *execution) Result {
+func (s *session) progress(ctx context.Context, e *execution) Result {
 	r := Result{}
-	notices := s.takeNotices(e, &r)
+	notices := s.takeNotices(ctx, e, &r)
 	s.mu.Lock()
 	output := e.takeOutput(s.bridge.opts.OutputLimit, &r)
 	s.mu.Unlock()
@@ -241,12 +259,12 @@ func (e *execution) hasEnded() bool {
 
 // takeNotices returns what happened since the last result, for a result about e.
 // Of another cell that ended unseen r gets the images.
-func (s *session) takeNotices(e *execution, r *Result) []string {
+func (s *session) takeNotices(ctx context.Context, e *execution, r *Result) []string {
 	missed := s.takeMissed(e)
 	var notices []string
 	if missed != nil {
 		var m Result
-		text := join(s.show(missed, &m))
+		text := join(s.show(ctx, missed, &m))
 		r.Images = m.Images
 		if text == "" {
 			notices = append(notices, fmt.Sprintf("[cell %d, which was still running, has ended]", missed.cell))
