@@ -14,7 +14,6 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/tiktoken-go/tokenizer v0.10.0
-	golang.org/x/image v0.44.0
 	golang.org/x/sys v0.46.0
 	golang.org/x/term v0.44.0
 )

@@ -15,8 +15,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	_ "golang.org/x/image/webp" // decodes what tools send
 )
 
 const (
@@ -83,6 +81,9 @@ func (m *imager) fit(ctx context.Context, data []byte) (shown Image, note string
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
 		return Image{}, "", errors.New("it is none of PNG, JPEG, GIF and WebP")
 	}
+	if kind == "image/webp" {
+		return fitWebP(data)
+	}
 	pixels := essential(data)
 	config, _, err := image.DecodeConfig(bytes.NewReader(pixels))
 	width, height := config.Width, config.Height
@@ -114,6 +115,19 @@ func (m *imager) fit(ctx context.Context, data []byte) (shown Image, note string
 	}
 	shown, err = encode(decoded, kind)
 	return shown, note, err
+}
+
+// fitWebP is fit for WebP, which is shown as it is or not at all.
+func fitWebP(data []byte) (Image, string, error) {
+	width, height, ok := webpSize(data)
+	switch {
+	case !ok:
+		return Image{}, "", errors.New("it is damaged or animated WebP: convert it to PNG")
+	case max(width, height) > maxImageSide || len(data) > maxImageBytes:
+		return Image{}, "", fmt.Errorf("it is WebP of %s × %s pixels and %s bytes, and WebP is not scaled down: convert it to PNG",
+			grouped(width), grouped(height), grouped(len(data)))
+	}
+	return Image{MIMEType: "image/webp", Data: data}, "", nil
 }
 
 var (
