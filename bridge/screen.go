@@ -11,16 +11,23 @@ const (
 	screenRows = 50      // how far up the cursor can go
 	screenCols = 1 << 14 // characters of a row that can still be written over
 	maxPadding = 1 << 16 // spaces that moves of the cursor make, beside as many as there are characters
+
+	// What is erased, in characters and rows: a few bytes can erase as much as
+	// the screen has, again and again.
+	workOfByte = 16
+	leastWork  = 1 << 20
 )
 
 // plain returns what text looks like in the end to who sees it on a terminal:
 // a progress bar that was drawn a thousand times is one line, and there are no
-// colours. What moves no cursor is left as it is.
+// colours. What moves no cursor is left as it is. It takes a time that goes with
+// the length of text: where far more is erased than text could have written, what
+// remains is shown line by line.
 func plain(text string) string {
 	if !strings.ContainsAny(text, "\r\b\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
 		return text
 	}
-	s := screen{padding: maxPadding + len(text)}
+	s := screen{padding: maxPadding + len(text), work: leastWork + workOfByte*len(text)}
 	s.write(strings.ReplaceAll(text, "\r\n", "\n"))
 	return s.text()
 }
@@ -48,6 +55,7 @@ type screen struct {
 	rows     []screenRow
 	row, col int
 	padding  int // spaces it may still make up
+	work     int // what it may still erase
 }
 
 type screenRow struct {
@@ -65,6 +73,10 @@ func (r screenRow) String() string {
 
 func (s *screen) write(text string) {
 	for len(text) > 0 {
+		if s.work < 0 {
+			s.rest(text)
+			return
+		}
 		r, size := utf8.DecodeRuneInString(text)
 		switch r {
 		case '\n':
@@ -86,9 +98,40 @@ func (s *screen) write(text string) {
 	}
 }
 
+// rest writes text below all there is, without what controls a terminal. Of what
+// is drawn over a line only the last is left.
+func (s *screen) rest(text string) {
+	s.flush(len(s.rows))
+	s.rows = nil
+	line := make([]byte, 0, len(text)) // and those before it
+	start, again := 0, false
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch r {
+		case '\n':
+			line = append(line, '\n')
+			start, again = len(line), false
+		case '\r':
+			again = true
+		case '\b':
+		case '\x1b', '\u0090', '\u0098', '\u009b', '\u009d', '\u009e', '\u009f':
+			c, _ := escape(text)
+			size = c.size
+		default:
+			if again {
+				line, again = line[:start], false
+			}
+			line = append(line, text[:size]...)
+		}
+		text = text[size:]
+	}
+	s.done.Write(line)
+}
+
 // line returns the row of the cursor.
 func (s *screen) line() *screenRow {
 	for len(s.rows) <= s.row {
+		s.work--
 		s.rows = append(s.rows, screenRow{})
 	}
 	return &s.rows[s.row]
@@ -184,7 +227,8 @@ func (s *screen) eraseBelow(how int) {
 		s.eraseLine(0)
 		s.rows = s.rows[:s.row+1]
 	case 2, 3:
-		s.rows = nil
+		clear(s.rows)
+		s.rows = s.rows[:0]
 	}
 }
 
@@ -196,7 +240,9 @@ func (s *screen) eraseLine(how int) {
 	case 0:
 		line.text = line.text[:min(s.col, len(line.text))]
 	case 1:
-		for i := range min(s.col+1, len(line.text)) {
+		n := min(s.col+1, len(line.text))
+		s.work -= n
+		for i := range n {
 			line.text[i] = ' '
 		}
 	case 2:

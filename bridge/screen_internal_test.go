@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -66,6 +67,33 @@ func TestPlainIsBounded(t *testing.T) {
 	flood := strings.Repeat("\x1b]", 1<<20)
 	if got := plain(flood); got != "" {
 		t.Errorf("%.100q", got)
+	}
+}
+
+// A few bytes can erase a long line, or all rows, again and again.
+func TestPlainTakesItsTime(t *testing.T) {
+	for name, test := range map[string]struct{ before, again, after, want string }{
+		"line":   {strings.Repeat("x", screenCols-1), "\x1b[1K", "\n\x1b[1mend\x1b[0m\nold\rnew\b\r\n", "\nend\nnew\n"},
+		"screen": {"", "\x1b[50H\x1b[2J\n", "end", "\nend"},
+		"rows":   {"", "\x1b[2J\x1b[50H\x1b[1K", "\nend", "\nend"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := test.before + strings.Repeat(test.again, 1<<20/len(test.again)) + test.after
+			s := screen{padding: maxPadding, work: leastWork + workOfByte*len(text)}
+			s.write(strings.ReplaceAll(text, "\r\n", "\n"))
+			if s.work < -screenCols {
+				t.Errorf("%d more was erased than may be", -s.work)
+			}
+			if got := s.text(); !strings.HasSuffix(got, test.want) || len(got) > 2*len(text) {
+				t.Errorf("got %d bytes, %q at the end", len(got), got[max(0, len(got)-20):])
+			}
+			start := time.Now()
+			plain(text)
+			if took := time.Since(start); took > 5*time.Second { // it was 7 s for the first
+				t.Errorf("it took %v", took)
+			}
+			t.Log(time.Since(start))
+		})
 	}
 }
 
