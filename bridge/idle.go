@@ -46,9 +46,10 @@ func (s *session) stop(idle time.Duration, why string) bool {
 	k.close()
 	s.upload.drop()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.kernel = nil
 	s.notice = text
+	s.outputs.drop()
+	s.mu.Unlock()
 	s.shrink()
 	return true
 }
@@ -71,16 +72,20 @@ func (s *session) tryTurn() bool {
 	}
 }
 
-// shrink forgets what only a session with a sandbox may keep: there can be many
-// without. s.mu is held.
+// shrink keeps only what is shown of a cell that ended unseen, as there can be
+// many sessions without a sandbox. It needs the turn; s.mu is not held while the
+// cell's output and images are made fit to be shown.
 func (s *session) shrink() {
-	s.outputs.drop()
+	s.mu.Lock()
 	e := s.missed
-	if e == nil {
+	if e == nil || e.kept != nil {
+		s.mu.Unlock()
 		return
 	}
+	fresh := e.output.since(e.shown) // a call may still take it
+	s.mu.Unlock()
 	var r Result
-	r.Text = join(append([]string{e.takeOutput(s.bridge.opts.OutputLimit, &r)}, s.addOutcome(outliving(), &r, e)...))
+	r.Text = join(append([]string{e.addOutput(&r, fresh, s.bridge.opts.OutputLimit)}, s.addOutcome(outliving(), &r, e)...))
 	size := 0
 	for _, image := range r.Images {
 		size += len(image.Data)
@@ -89,5 +94,9 @@ func (s *session) shrink() {
 		r.Images, r.details.Images = nil, 0
 		r.Text += fmt.Sprintf("\n[its images, %s bytes, are gone with the sandbox]", grouped(size))
 	}
-	e.kept, e.output, e.outcome = &r, &transcript{}, outcome{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.missed == e {
+		e.kept, e.output, e.outcome = &r, &transcript{}, outcome{}
+	}
 }

@@ -178,6 +178,43 @@ func TestImagesHaveATime(t *testing.T) {
 	}
 }
 
+// While a cell's images wait for those of another session, the bridge can ask
+// the session for its state.
+func TestImagesDoNotHoldTheSession(t *testing.T) {
+	b := New(Options{})
+	defer b.Close()
+	s := newSession(b, "")
+	e := &execution{cell: 1, done: make(chan struct{}), output: &transcript{}}
+	e.output.write("unheard")
+	e.outcome.Cell = &report{Status: "ok", Images: []imageReport{{Data: pngOf(t, picture(4, 4))}}}
+	close(e.done)
+	s.missed = e
+	b.images.turn <- struct{}{}
+	shrunk := make(chan struct{})
+	go func() {
+		defer close(shrunk)
+		s.shrink()
+	}()
+	for range 100 {
+		asked := make(chan struct{})
+		go func() {
+			s.state()
+			close(asked)
+		}()
+		select {
+		case <-asked:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the session is held")
+		}
+		time.Sleep(time.Millisecond) // nothing tells that shrink waits
+	}
+	<-b.images.turn
+	<-shrunk
+	if r := s.missed.kept; r == nil || r.Text != "unheard" || len(r.Images) != 1 {
+		t.Errorf("kept %+v", r)
+	}
+}
+
 func FuzzFit(f *testing.F) {
 	var b bytes.Buffer
 	if err := png.Encode(&b, picture(20, 10)); err != nil {

@@ -40,13 +40,13 @@ func (s *session) result(ctx context.Context, e *execution) Result {
 func (s *session) show(ctx context.Context, e *execution, r *Result) []string {
 	limit := s.bridge.opts.OutputLimit
 	s.mu.Lock()
-	kept, output := e.kept, e.takeOutput(limit, r)
+	kept, fresh := e.kept, e.takeOutput()
 	s.mu.Unlock()
 	if kept != nil {
 		r.IsError, r.Images, r.details = kept.IsError, append(r.Images, kept.Images...), kept.details
 		return []string{kept.Text}
 	}
-	return append([]string{output}, s.addOutcome(ctx, r, e)...)
+	return append([]string{e.addOutput(r, fresh, limit)}, s.addOutcome(ctx, r, e)...)
 }
 
 // addOutcome adds to r how the cell ended.
@@ -208,8 +208,9 @@ func (s *session) progress(ctx context.Context, e *execution) Result {
 	r := Result{}
 	notices := s.takeNotices(ctx, e, &r)
 	s.mu.Lock()
-	output := e.takeOutput(s.bridge.opts.OutputLimit, &r)
+	fresh := e.takeOutput()
 	s.mu.Unlock()
+	output := e.addOutput(&r, fresh, s.bridge.opts.OutputLimit)
 	with := "an "
 	if s.name != "" {
 		with = "this `session` and "
@@ -233,15 +234,22 @@ func (e *execution) soFar() string {
 	return fmt.Sprintf("for %s now of at most %s", inSeconds(since), inSeconds(e.timeout))
 }
 
-// takeOutput returns what the cell printed that no call has shown yet, and adds
-// it to the details of r. The session's mu is held.
-func (e *execution) takeOutput(limit int, r *Result) string {
+// takeOutput returns what the cell printed that no call has shown yet. The
+// session's mu is held.
+func (e *execution) takeOutput() string {
 	fresh := e.output.since(e.shown)
 	e.shown = e.output.written()
 	if !e.hasEnded() { // the rest of a line that is being drawn comes with what follows
 		n := unfinished(fresh)
 		e.shown, fresh = e.shown-n, fresh[:len(fresh)-n]
 	}
+	return fresh
+}
+
+// addOutput returns what is shown of the cell's output, and adds it to the
+// details of r. It may take a while: the session's mu is not to be held, which
+// the whole bridge may wait for.
+func (e *execution) addOutput(r *Result, fresh string, limit int) string {
 	whole := plain(fresh)
 	shown := shorten(whole, limit, fmt.Sprintf("out[%d]", e.cell))
 	r.details.Cell, r.details.Output, r.details.Truncated = e.cell, shown, len(shown) != len(whole)
