@@ -90,7 +90,8 @@ type app struct {
 	bridge *bridge.Bridge
 	engine runtime.Engine
 	tools  *proxy.Proxy
-	sweep  *sweep // nil if none was asked for
+	sweep  *sweep         // nil if none was asked for
+	exit   func(code int) // see IO
 }
 
 // appOptions are what commands want of an app besides the settings.
@@ -130,7 +131,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{engine: engine, tools: tools}
+	a := &app{engine: engine, tools: tools, exit: r.io.Exit}
 	a.bridge = bridge.New(bridge.Options{
 		Engine:         engine,
 		Image:          r.settings.image,
@@ -164,9 +165,10 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	return a, nil
 }
 
-// close removes every sandbox and ends every server.
+// close removes every sandbox and ends every server. Where that hangs the program
+// ends.
 func (a *app) close(log *slog.Logger) {
-	a.bridge.Close()
+	closeWithin(closeLimit, a.bridge.Close, log, a.exit)
 	if a.sweep != nil {
 		a.sweep.end()
 	}

@@ -35,6 +35,9 @@ type IO struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
+
+	// Exit ends the program at once where an orderly end hangs. It may be nil.
+	Exit func(code int)
 }
 
 // Main runs the command line and returns the exit code. SIGINT, SIGTERM and

@@ -30,6 +30,7 @@ func (r *root) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer endWithin(endLimit, cmd.Context().Done(), r.logger(), r.io.Exit)() // after close
 			defer a.close(r.logger())
 			if r.settings.http.address != "" {
 				return r.serveHTTP(cmd.Context(), a)
