@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -163,12 +164,12 @@ func TestImagesHaveATime(t *testing.T) {
 	cancel()
 	small := pngOf(t, picture(4, 4))
 	m.turn <- struct{}{} // by another session
-	if _, _, err := m.fit(ctx, small); err != errNoTime {
+	if _, _, err := m.fit(ctx, small); !errors.Is(err, errNoTime) {
 		t.Errorf("waiting: %v", err)
 	}
 	<-m.turn
 	for range 20 { // whichever select takes
-		if _, _, err := m.fit(ctx, small); err != errNoTime {
+		if _, _, err := m.fit(ctx, small); !errors.Is(err, errNoTime) {
 			t.Errorf("decoding: %v", err)
 		}
 	}
