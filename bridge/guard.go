@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -36,6 +37,9 @@ func newGuard(opts HTTPOptions, next http.Handler) *guard {
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, why := g.check(w, r)
+	if status == 0 && !enter(r.Context()) {
+		status, why = http.StatusServiceUnavailable, "too many connections"
+	}
 	if status == 0 {
 		status, why = readBody(w, r)
 	}
@@ -183,50 +187,101 @@ func (p *patient) Flush() {
 // Unwrap is for [http.ResponseController].
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// A limited listener has so many connections at a time; more wait outside.
+// A limited listener has places for so many connections that were let in; more
+// wait. As many others may be there that have not sent a header that lets them in
+// yet: they take no place, and a new one takes the place of the oldest of them.
+// So strangers who keep their connections open cannot keep anybody else out.
 type limited struct {
 	net.Listener
 
 	places chan struct{}
-	closed chan struct{}
-	close  func() error
+
+	mu      sync.Mutex
+	waiting []*limitedConn // not let in yet, oldest first
 }
 
 func newLimited(l net.Listener, most int) *limited {
-	limited := &limited{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
-	limited.close = sync.OnceValue(func() error {
-		close(limited.closed)
-		return l.Close()
-	})
-	return limited
+	return &limited{Listener: l, places: make(chan struct{}, most)}
 }
 
 // Accept implements [net.Listener].
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		<-l.places
 		return nil, err
 	}
-	return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
+	c := &limitedConn{Conn: conn, listener: l, closed: make(chan struct{})}
+	var oldest *limitedConn
+	l.mu.Lock()
+	l.waiting = append(l.waiting, c)
+	if len(l.waiting) > cap(l.places) {
+		oldest = l.waiting[0]
+	}
+	l.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close()
+	}
+	return c, nil
 }
 
-// Close implements [net.Listener].
-func (l *limited) Close() error { return l.close() }
+// remove reports whether c was not let in yet; it does not wait any more.
+func (l *limited) remove(c *limitedConn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting, c)
+	if i < 0 {
+		return false
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	return true
+}
 
 type limitedConn struct {
 	net.Conn
 
-	leave func()
+	listener *limited
+	letIn    bool // only its own requests look at it, one after the other
+	once     sync.Once
+	closed   chan struct{}
+}
+
+// connKey is the key of a request's *limitedConn in its context.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// enter waits for a place for the connection of a request that is authorized,
+// which the connection has until it is closed. It reports false if that was
+// closed meanwhile.
+func enter(ctx context.Context) bool {
+	c, _ := ctx.Value(connKey{}).(*limitedConn)
+	if c == nil || c.letIn {
+		return true
+	}
+	select {
+	case c.listener.places <- struct{}{}:
+	case <-c.closed:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	if !c.listener.remove(c) { // it was closed at this moment
+		<-c.listener.places
+		return false
+	}
+	c.letIn = true
+	return true
 }
 
 // Close implements [net.Conn].
 func (c *limitedConn) Close() error {
-	defer c.leave()
+	c.once.Do(func() {
+		close(c.closed)
+		if !c.listener.remove(c) {
+			<-c.listener.places
+		}
+	})
 	return c.Conn.Close()
 }

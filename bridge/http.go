@@ -42,7 +42,7 @@ type HTTPOptions struct {
 	Token          string        // every request must have it, as a bearer token; "" asks for none
 	Hosts          []string      // names in the Host header to answer to, beside addresses of this machine
 	SessionTimeout time.Duration // after which an unused session is forgotten; 24 h
-	MaxConnections int           // 256
+	MaxConnections int           // with a request that was authorized, and as many without; 256
 	MaxClients     int           // with a session of the protocol; 256
 }
 
@@ -60,6 +60,7 @@ func (b *Bridge) ServeOverHTTP(ctx context.Context, listener net.Listener, opts 
 	h := b.newHTTP(ctx, opts)
 	server := &http.Server{
 		Handler:           newGuard(opts, h),
+		ConnContext:       withConn,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,

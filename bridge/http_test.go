@@ -122,7 +122,10 @@ func TestHTTPConnectionsAreBounded(t *testing.T) {
 			}
 			defer c.Close()
 			idle = append(idle, c)
-			if _, err := c.Write([]byte("GET / HTTP/1.1\r\n")); err != nil {
+			if _, err := c.Write([]byte("GET " + bridge.HTTPPath + " HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err != nil { // it is let in
 				t.Fatal(err)
 			}
 		}
@@ -142,6 +145,37 @@ func TestHTTPConnectionsAreBounded(t *testing.T) {
 		idle[0].Close()
 		if err := <-answered; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Strangers who do not get on with their headers keep nobody out.
+func TestHTTPStrangersTakeNoPlaces(t *testing.T) {
+	overHTTP(t, &engine{}, bridge.Options{}, bridge.HTTPOptions{MaxConnections: 2, Token: "secret"}, func(t *testing.T, url string) {
+		for range 50 { // they would all have to be given up first: 25 times the time for a header
+			c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), bridge.HTTPPath))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte("GET / HTTP/1.1\r\n")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer secret")
+		r, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusServiceUnavailable {
+			t.Errorf("who has the token hears %s", r.Status)
 		}
 	})
 }
