@@ -234,6 +234,10 @@ func (b *Bridge) stateError(err error) error {
 	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
+			if k.kind == proxy.Damaged { // its cause names the file
+				b.log.Warn("state is damaged", "error", err)
+				return &proxy.Error{Kind: k.kind, Message: "the entry is damaged", Hint: k.hint, Err: store.ErrDamaged}
+			}
 			return &proxy.Error{Kind: k.kind, Message: err.Error(), Hint: k.hint, Err: err}
 		}
 	}

@@ -1,14 +1,19 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/store"
 	"github.com/mcp-bridge/mcp-bridge/proxy"
 )
 
@@ -111,5 +116,20 @@ func TestStateThatCannotBeKept(t *testing.T) {
 	wantKind(t, err, proxy.Unavailable, "could not read or write")
 	if strings.Contains(err.Error(), dir) {
 		t.Errorf("the model learns of a path: %v", err)
+	}
+}
+
+// What cannot be read is damaged, and where it is, is told to the log only.
+func TestStateThatIsDamaged(t *testing.T) {
+	var log bytes.Buffer
+	b := &Bridge{log: slog.New(slog.NewTextHandler(&log, nil))}
+	cause := &fs.PathError{Op: "read", Path: "/home/me/state/memory/k", Err: syscall.EIO}
+	err := b.stateError(fmt.Errorf("read %q: %w: %w", "k", store.ErrDamaged, cause))
+	wantKind(t, err, proxy.Damaged, "damaged")
+	if strings.Contains(err.Error(), "/home") || errors.Is(err, syscall.EIO) {
+		t.Errorf("the model learns of a path: %v", err)
+	}
+	if !strings.Contains(log.String(), cause.Path) {
+		t.Errorf("the log says %q", log.String())
 	}
 }
