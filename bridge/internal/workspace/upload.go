@@ -120,7 +120,7 @@ func (s *Store) onTheWay() (int64, error) {
 // held.
 func (s *Store) missing(path string) int {
 	count := 0
-	for dir, _, nested := cutLast(path); nested && !s.folders[dir]; dir, _, nested = cutLast(dir) {
+	for dir, nested := parent(path); nested && !s.folders[dir]; dir, nested = parent(dir) {
 		count++
 	}
 	return count
@@ -172,7 +172,7 @@ func (u *Upload) Commit(ctx context.Context) (File, Change, error) {
 		return File{}, Change{}, s.failed("write", u.file.Path, err)
 	}
 	s.forget(kept.Path)
-	for dir, _, nested := cutLast(kept.Path); nested; dir, _, nested = cutLast(dir) {
+	for dir, nested := parent(kept.Path); nested; dir, nested = parent(dir) {
 		s.folders[dir] = true
 	}
 	s.files[kept.Path], s.names[folded(kept.Path)] = kept, kept.Path
@@ -188,7 +188,7 @@ func (s *Store) place(partial string, file File) (File, error) {
 	if err := s.root.Chtimes(partial, file.Modified, file.Modified); err != nil {
 		return File{}, err
 	}
-	if dir, _, nested := cutLast(file.Path); nested {
+	if dir, nested := parent(file.Path); nested {
 		if err := s.root.MkdirAll(filesDir+"/"+dir, 0o700); err != nil {
 			return File{}, err
 		}
@@ -207,12 +207,13 @@ func (s *Store) place(partial string, file File) (File, error) {
 	return File{Path: file.Path, Size: info.Size(), Modified: info.ModTime()}, nil
 }
 
-func cutLast(path string) (dir, name string, nested bool) {
+// parent is the folder of path, if it is in one.
+func parent(path string) (dir string, nested bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {
-		return "", path, false
+		return "", false
 	}
-	return path[:i], path[i+1:], true
+	return path[:i], true
 }
 
 // Abort forgets the upload unless it was committed. It is idempotent.
