@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	closeLimit = 10 * time.Second // of removing all sandboxes
-	endLimit   = 2 * closeLimit   // of all from a signal on
+	closeLimit = 40 * time.Second // of removing all sandboxes: an engine takes long where much goes on at once
+	endLimit   = 60 * time.Second // of all from a signal on
 )
 
 // endWithin has exit called if an end that has begun is not over within limit:
