@@ -333,7 +333,7 @@ func TestHTTPDisconnect(t *testing.T) {
 	response.Body.Close()
 	header := map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": withSession}
 	l.send(t.Context(), t, raw{header: header, body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`}).Body.Close()
-	const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"tools.special.sleep(ms=3000)\n'to the end'"}}}`
+	const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"tools.special.sleep(ms=15_000)\n'to the end'"}}}`
 	ctx, drop := context.WithCancel(t.Context())
 	response = l.send(ctx, t, raw{header: header, body: call})
 	lines := bufio.NewScanner(response.Body)
