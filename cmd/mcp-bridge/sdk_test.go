@@ -58,8 +58,8 @@ func TestErrorsOfTools(t *testing.T) {
 		want       []string
 	}{
 		{"tool that fails", "tools.special.fail(why='x')", []string{"ToolError: it failed"}},
-		{"tool that is not there", "tools.special.smae(1)", []string{"AttributeError", `no tool 'smae' (did you mean same?)`}},
-		{"server that is not there", "tools.speciel", []string{"AttributeError", "did you mean special?"}},
+		{"tool that is not there", "tools.special.smae(1)", []string{"UnknownTool", `no tool 'smae' (did you mean same?)`}},
+		{"server that is not there", "tools.speciel", []string{"UnknownTool", "did you mean special?"}},
 		{"argument that is missing", "tools.special.odd_name()", []string{"TypeError", "misses 'class_'", "Signature: special.odd_name(class_: str"}},
 		{"argument that is misspelt", "tools.special.odd_name('c', form='x')", []string{"TypeError", "no parameter 'form' (did you mean from_?)"}},
 		{"too many arguments", "tools.special.same(1, 2)", []string{"TypeError", "takes 1 argument, got 2"}},

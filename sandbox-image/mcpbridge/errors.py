@@ -46,7 +46,19 @@ class PolicyError(ToolError, PermissionError):
     """The user's policy does not allow the call."""
 
 
-ALL = (ToolError, ToolTimeout, ServerUnavailable, PolicyError)
+class UnknownTool(ToolError, AttributeError, TypeError):
+    """There is no such server or tool: as an attribute, and as a thing to call."""
+
+    kind = "unknown_tool"
+
+    def __init__(self, message, server=None, tool=None, result=None):
+        super().__init__(message, server, tool, result)
+        # Not left unset: a traceback would ask dir() of the object, and so the host,
+        # for names like the missing one.
+        self.name, self.obj = "", None
+
+
+ALL = (ToolError, ToolTimeout, ServerUnavailable, PolicyError, UnknownTool)
 for _kind in ALL:
     _kind.__module__ = "__main__"  # where cells see it: tracebacks then name it plainly
 
@@ -55,6 +67,8 @@ _OF_KIND = {
     "timeout": ToolTimeout,
     "server_failed": ServerUnavailable,
     "policy": PolicyError,
+    "unknown_server": UnknownTool,
+    "unknown_tool": UnknownTool,
 }
 
 

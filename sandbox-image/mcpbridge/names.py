@@ -2,6 +2,8 @@
 
 import re
 
+from . import errors
+
 own = object.__getattribute__  # what an instance has itself
 
 
@@ -48,14 +50,8 @@ def alias(things, name):
         return None
     found = [thing for thing in things if name in thing.aliases or snake(thing.ident) == name]
     if len(found) > 1:
-        raise missing(f"{name!r} may be {' or '.join(thing.ident for thing in found)}: say which")
+        raise errors.UnknownTool(f"{name!r} may be {' or '.join(thing.ident for thing in found)}: say which")
     return found[0] if found else None
-
-
-def missing(text):
-    """An AttributeError without its object: a traceback would ask dir() of it, and so
-    the host, for names like the missing one."""
-    return AttributeError(text, name="", obj=None)
 
 
 def near(name, names):

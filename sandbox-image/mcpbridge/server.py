@@ -1,7 +1,7 @@
 """A server: its tools by name, its resources and prompts."""
 
-from .errors import ToolError
-from .names import Namespace, alias, first, missing, near, own
+from .errors import ToolError, UnknownTool
+from .names import Namespace, alias, first, near, own
 from .asking import Request, method
 from .tool import Tool
 
@@ -66,7 +66,7 @@ class Server(Namespace):
             close = near(name, dir(self))
             self._tools = None  # the server may have new tools when asked again
             info = own(self, "_info")
-            raise missing(
+            raise UnknownTool(
                 f"server {info.name!r} has no tool {name!r}{close}; dir(tools.{info.ident}) lists its tools"
             )
         return tool

@@ -1,8 +1,9 @@
 """`tools`: every tool of every configured MCP server, as Python."""
 
 from .asking import Request, method
+from .errors import UnknownTool
 from .listings import Hits, Listing, ServerInfo, hit_of
-from .names import Namespace, alias, first, missing, near, own
+from .names import Namespace, alias, first, near, own
 from .server import Server
 from .tool import call
 
@@ -20,7 +21,7 @@ tools: every tool of every MCP server configured on the host.
   tools.call("github", "create_issue", {…})  by name; tools["github"]["create-issue"] too
   tools.resources(), tools.read("file://…")  resources of servers; tools.prompts(), tools.prompt("github", "review", {…})
 
-Errors are ToolError; ToolTimeout, ServerUnavailable and PolicyError are kinds of it; wrong arguments are TypeError.
+Errors are ToolError; ToolTimeout, ServerUnavailable, PolicyError and UnknownTool are kinds of it; wrong arguments are TypeError.
 Dicts in results allow attributes: issue.title; use issue["items"] for keys that dict has as methods. Images are shown when they are a cell's last value.
 `_` is the last value shown; out[n] is all that cell n printed, out[n].value its last value; `await` works at top level.
 Only what a cell prints, and its last expression, reaches you: filter and join here."""
@@ -119,7 +120,7 @@ class Toolbox(Namespace):
             servers = self.servers()
             info = first(servers, name, keys) or alias(servers, name)
             if info is None:
-                raise missing(
+                raise UnknownTool(
                     f"no server {name!r}{near(name, [s.ident for s in servers])}; "
                     f"tools.servers() lists them, tools.search({name!r}) finds tools"
                 )

@@ -176,7 +176,7 @@ class Kernel:
             reply = b'"result":' + result
         except LookupError as error:
             code = getattr(error, "code", -32000)
-            data = {"kind": getattr(error, "kind", "unknown_tool"), "hint": getattr(error, "hint", "Try another.")}
+            data = {"kind": getattr(error, "kind", "refused"), "hint": getattr(error, "hint", "Try another.")}
             reply = b'"error":' + wire.dumps({"code": code, "message": error.args[0], "data": data})
         frame = wire.frame(b'{"jsonrpc":"2.0","id":%d,%s}' % (message["id"], reply))
         with self.callback.lock:

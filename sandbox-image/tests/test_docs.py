@@ -68,7 +68,7 @@ class Names(KernelTest):
             with self.subTest(code):
                 self.assertEqual(self.value(code), repr(want))
         error = self.error("tools.demo.foo_bar")
-        self.assertEqual((error["type"], error["message"]), ("AttributeError", "'foo_bar' may be fooBar or foo_Bar: say which"))
+        self.assertEqual((error["type"], error["message"]), ("UnknownTool", "'foo_bar' may be fooBar or foo_Bar: say which"))
         self.assertIn("did you mean createIssue?", self.error("tools.demo.CreateIssues")["message"])
         self.assertEqual(
             self.value("dir(tools.demo)"),
@@ -85,7 +85,7 @@ class Names(KernelTest):
         for full in ("tools.demo.createIssue.doc('full')", "tools.demo.createIssue.doc()"):
             self.assertEqual(self.value(full), "# demo.createIssue\nall of it")
         self.assertEqual(self.value("tools.demo.class_.doc('full')"), "demo.class_()", "a host that does not describe")
-        self.assertEqual(self.error("tools.demo.raw.doc('full')")["type"], "ToolError")
+        self.assertEqual(self.error("tools.demo.raw.doc('full')")["type"], "UnknownTool")
         self.assertEqual(self.printed("help(tools.demo.raw)"), "help: demo.raw() -> list[int]\n", "what the host knows by now")
         self.assertEqual(self.value("tools.demo.raw.doc('signature')"), "signature: demo.raw() -> list[int]")
         self.assertEqual(self.error("tools.demo.raw.doc('all')")["message"], "the levels of documentation are brief, signature, full, not 'all'")

@@ -81,9 +81,9 @@ class Tools(KernelTest):
             ("tools.demo.get_sum(1, 2, form='x')", "TypeError", ["no parameter 'form'", "did you mean from"]),
             ("tools.demo.get_sum(1, a=1)", "TypeError", ["got 'a' twice"]),
             ("tools.demo.get_sum(1, 2, 3, **{'from': 1})", "TypeError", ["got 'from' twice"]),
-            ("tools.demo.get_smu(1, 2)", "AttributeError", ["no tool 'get_smu'", "did you mean get_sum"]),
-            ("tools.dmeo", "AttributeError", ["no server 'dmeo'", "did you mean demo"]),
-            ("tools['zzz']", "AttributeError", ["no server 'zzz'"]),
+            ("tools.demo.get_smu(1, 2)", "UnknownTool", ["no tool 'get_smu'", "did you mean get_sum"]),
+            ("tools.dmeo", "UnknownTool", ["no server 'dmeo'", "did you mean demo"]),
+            ("tools['zzz']", "UnknownTool", ["no server 'zzz'"]),
             ("tools.call('demo', 'any', [1])", "TypeError", ["arguments is a dict", "list"]),
         ):
             with self.subTest(call):

@@ -5,7 +5,7 @@ import unittest
 from harness import ECHO_DOC, KernelTest, demo_server
 from mcpbridge import errors
 from mcpbridge.callback import RemoteError
-from mcpbridge.errors import PolicyError, ServerUnavailable, ToolError, ToolTimeout
+from mcpbridge.errors import PolicyError, ServerUnavailable, ToolError, ToolTimeout, UnknownTool
 
 
 class Kinds(unittest.TestCase):
@@ -14,8 +14,8 @@ class Kinds(unittest.TestCase):
             ("timeout", ToolTimeout, TimeoutError),
             ("server_failed", ServerUnavailable, ConnectionError),
             ("policy", PolicyError, PermissionError),
-            ("unknown_server", ToolError, Exception),
-            ("unknown_tool", ToolError, Exception),
+            ("unknown_server", UnknownTool, AttributeError),
+            ("unknown_tool", UnknownTool, TypeError),
             ("refused", ToolError, Exception),
             ("unsupported", ToolError, Exception),
             ("not_found", ToolError, Exception),
