@@ -330,6 +330,7 @@ func TestHTTPDisconnect(t *testing.T) {
 
 	response := l.send(t.Context(), t, raw{body: initialize})
 	id := response.Header.Get("Mcp-Session-Id")
+	_, _ = io.Copy(io.Discard, response.Body) // the session's name comes before the answer
 	response.Body.Close()
 	header := map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": withSession}
 	l.send(t.Context(), t, raw{header: header, body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`}).Body.Close()

@@ -101,8 +101,8 @@ except ToolError as e:
     caught = e
 caught.server, caught.tool, "async" in str(caught)`, "('special', 'fail', True)")
 	c.wants(t, `issubclass(ToolError, Exception)`, "True")
-	contains(t, c.fails(t, `tools.call("special", "nothing", {})`), "ToolError", "nothing")
-	contains(t, c.fails(t, `tools.call("nothing", "same", {})`), "ToolError", "nothing")
+	contains(t, c.fails(t, `tools.call("special", "nothing", {})`), "UnknownTool", "nothing")
+	contains(t, c.fails(t, `tools.call("nothing", "same", {})`), "UnknownTool", "nothing")
 	contains(t, c.fails(t, `tools.special.same(value={1})`), "TypeError")
 }
 

@@ -96,7 +96,9 @@ func testMounts(t *testing.T, s *suite) {
 			t.Errorf("%s was made on the host", name)
 		}
 	}
-	t.Run("Submounts", func(t *testing.T) { testSubmounts(t, s, dir) })
+	if os.Geteuid() == 0 { // nobody else can mount anything for it to look at
+		t.Run("Submounts", func(t *testing.T) { testSubmounts(t, s, dir) })
+	}
 	for name, bind := range map[string]runtime.Bind{
 		"missing": {Source: filepath.Join(dir, "missing"), Target: "/mnt/data"}, "relative": {Source: "data", Target: "/mnt/data"},
 		"elsewhere": {Source: dir, Target: "/etc"}, "deep": {Source: dir, Target: "/mnt/a/b"}, "up": {Source: dir, Target: "/mnt/.."}, "all": {Source: dir, Target: "/mnt"},
@@ -121,7 +123,7 @@ func testSubmounts(t *testing.T, s *suite, dir string) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", point, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("cannot mount: %v", err)
+		t.Fatalf("mount something to look at: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(point, syscall.MNT_DETACH) })
 	if err := os.WriteFile(filepath.Join(point, "x"), []byte("x"), 0o644); err != nil {
