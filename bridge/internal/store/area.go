@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/filelock"
 )
 
 const (
@@ -274,7 +276,7 @@ func (a *Area) lock() (*os.File, error) {
 	}
 	deadline := time.Now().Add(lockTimeout)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		ok, err := tryLock(f)
+		ok, err := filelock.Try(f)
 		if ok {
 			return f, nil
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/filelock"
 )
 
 const holdSuffix = ".held"
@@ -49,7 +51,7 @@ func tryHold(path string) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	ok, err := tryLock(f)
+	ok, err := filelock.Try(f)
 	if err == nil && !ok {
 		err = ErrBusy
 	}

@@ -1,26 +1,9 @@
 package store
 
-import (
-	"errors"
-	"io/fs"
-	"os"
-
-	"golang.org/x/sys/windows"
-)
+import "io/fs"
 
 // requireOwn leaves it to the system's own rules who may write where.
 func requireOwn(string, fs.FileInfo) error { return nil }
-
-// tryLock takes the lock of an open file, unless somebody else has it. Closing
-// the file, or the end of the process, frees it.
-func tryLock(f *os.File) (bool, error) {
-	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return false, nil
-	}
-	return err == nil, err
-}
 
 // syncDir does nothing: Windows has no such thing for directories.
 func syncDir(string) error { return nil }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/filelock"
 )
 
 const (
@@ -19,7 +21,7 @@ func (s *Store) lock() (unlock func(), err error) {
 		return nil, err
 	}
 	for begin := time.Now(); ; time.Sleep(lockPause) {
-		locked, err := tryLock(f)
+		locked, err := filelock.Try(f)
 		switch {
 		case locked:
 			return func() { _ = f.Close() }, nil

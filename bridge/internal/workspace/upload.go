@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/filelock"
 )
 
 // An Upload is a file on its way into the workspace. It is not safe for
@@ -54,7 +56,7 @@ func (s *Store) Begin(ctx context.Context, file File) (*Upload, error) {
 	if u.out, err = s.root.OpenFile(u.partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
 		return nil, s.failed("write", file.Path, err)
 	}
-	_, _ = tryLock(u.out)                             // shows that it has an owner, where locks are known
+	_, _ = filelock.Try(u.out)                        // shows that it has an owner, where locks are known
 	if err := u.out.Truncate(file.Size); err != nil { // shows other processes what is reserved
 		_ = u.out.Close()
 		_ = s.root.Remove(u.partial)

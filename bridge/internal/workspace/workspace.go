@@ -23,6 +23,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/internal/filelock"
 )
 
 // Where things are below Options.Dir.
@@ -175,7 +177,7 @@ func isOwned(partial *os.Root, info fs.FileInfo) bool {
 		return true
 	}
 	defer f.Close()
-	free, err := tryLock(f)
+	free, err := filelock.Try(f)
 	return err != nil || !free
 }
 
