@@ -10,7 +10,7 @@ import re
 import sys
 
 from . import errors, kept, provided
-from .names import near, snake
+from .names import first, near, snake
 from .values import Record
 
 ENVELOPE = ("content", "isError", "structuredContent", "_meta")
@@ -251,17 +251,7 @@ def enabled(toolbox):
 
 def find_info(toolbox, name):
     """What is known of a server, by any of its names; or None."""
-    servers = enabled(toolbox)
-    for matches in (
-        lambda info: info.name == name,
-        lambda info: info.ident == name,
-        lambda info: name in info.aliases or snake(info.ident) == name,
-        lambda info: lowered(info.name) == name,
-    ):
-        found = [info for info in servers if matches(info)]
-        if found:
-            return found[0]
-    return None
+    return by_any_name(enabled(toolbox), name, ("name", "ident"))
 
 
 def info_of(toolbox, name, kind=MCPError):
@@ -274,17 +264,20 @@ def info_of(toolbox, name, kind=MCPError):
 
 def tool_of(toolbox, info, name):
     """A tool of a server, by any of its names; or None."""
-    tools = list(toolbox[info.name])
+    return by_any_name(list(toolbox[info.name]), name, ("ident", "name"))
+
+
+def by_any_name(things, name, keys):
+    """The first thing with that name under one of keys, or as an alias, or as the
+    ancestor's; or None."""
+    found = first(things, name, keys)
     for matches in (
-        lambda tool: tool.ident == name,
-        lambda tool: tool.name == name,
-        lambda tool: name in tool.aliases or snake(tool.ident) == name,
-        lambda tool: lowered(tool.name) == name,
+        lambda thing: name in thing.aliases or snake(thing.ident) == name,
+        lambda thing: lowered(thing.name) == name,
     ):
-        found = [tool for tool in tools if matches(tool)]
-        if found:
-            return found[0]
-    return None
+        if found is None:
+            found = next((thing for thing in things if matches(thing)), None)
+    return found
 
 
 def lowered(name):
