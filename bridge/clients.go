@@ -44,15 +44,8 @@ func (c *clients) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		defer c.end(client)
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := until(ctx, client.gone)
 		defer cancel()
-		go func() {
-			select {
-			case <-client.gone:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
 		return next(ctx, method, req)
 	}
 }

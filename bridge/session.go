@@ -436,15 +436,8 @@ func (s *session) ensureKernel(ctx context.Context, req Request) (*kernel, error
 	if k := s.liveKernel(); k != nil {
 		return k, nil
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := until(ctx, s.closing)
 	defer stop()
-	go func() {
-		select {
-		case <-s.closing:
-			stop()
-		case <-ctx.Done(): // the start is over
-		}
-	}()
 	k, err := s.bridge.withImage(ctx, req, func() (*kernel, error) { return s.newKernel(ctx) })
 	if err != nil {
 		return nil, err

@@ -139,15 +139,8 @@ func (s *session) takeImages(ctx context.Context, r *Result, images []imageRepor
 	if len(images) == 0 {
 		return nil
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := until(ctx, s.closing)
 	defer stop()
-	go func() {
-		select {
-		case <-s.closing:
-			stop()
-		case <-ctx.Done(): // they are taken
-		}
-	}()
 	return s.bridge.images.take(ctx, r, images)
 }
 
