@@ -5,6 +5,7 @@ thread at a time is the reader, the next one takes over when it leaves. So the
 common case, one blocking call, costs no thread switch.
 """
 
+import collections
 import os
 import re
 import select
@@ -62,12 +63,13 @@ class Client:
         self.guard = guard  # what follows runs shielded by it, but for the waiting
         self._pid = os.getpid()
         self._decoder = wire.Decoder()
-        self._lock = threading.Lock()  # over the four below; never held while waiting
+        self._lock = threading.RLock()  # over the four below; never held while waiting
+        self._dropped = collections.deque()  # calls to be abandoned with the next request
         self._last_id = 0
         self._pending = {}
         self._outgoing = bytearray()
         self._waiting = []
-        self._reader = threading.Lock()  # held by the thread that waits for the socket
+        self._reader = _Baton()  # held by the thread that waits for the socket
         self._patience = _PATIENCE if len(os.sched_getaffinity(0)) > 1 else 0
         self._watchers = {}  # event loop -> how many of its tasks wait
         Client._of_process = self
@@ -117,13 +119,25 @@ class Client:
 
     def abandon(self, calls):
         """Tell the host that nobody waits for these any more."""
+        self._dropped.extend(calls)
+        if self._interrupted():
+            return  # a task was collected there
         with self.guard:
             self._promote()  # the one that leaves may just have been made the reader
             with self._lock:
-                for call in calls:
-                    if self._pending.pop(call.id, None) is not None:
-                        self._outgoing += wire.pack("cancel", {"id": call.id})
+                self._drop()
             self._flush()
+
+    def _drop(self):
+        while self._dropped:
+            call = self._dropped.popleft()
+            if self._pending.pop(call.id, None) is not None:
+                self._outgoing += wire.pack("cancel", {"id": call.id})
+
+    def _interrupted(self):
+        """Whether this runs in the middle of another call of this thread: in a finalizer
+        or a signal handler, which come between any two steps."""
+        return self._lock._is_owned() or self._reader.mine()
 
     async def acall(self, method, params):
         """call() for a task: others run while it waits."""
@@ -151,12 +165,15 @@ class Client:
     def _submit(self, method, params, loop=None, future=None):
         if os.getpid() != self._pid:
             raise RuntimeError("tools can be called from the cell's own process only, not from a fork of it")
+        if self._interrupted():
+            raise RuntimeError("no tool can be called here: a finalizer or a signal handler has come in the middle of another call")
         with self._lock:
             self._last_id += 1
             call = _Call(self._last_id)
         call.loop, call.future = loop, future
         data = wire.pack(method, params, call.id)
         with self._lock:
+            self._drop()
             self._pending[call.id] = call
             self._outgoing += data
         return call
@@ -174,7 +191,7 @@ class Client:
 
     def _make_room(self):
         """Wait until the host takes more. Read meanwhile: it may be waiting for that."""
-        if self._reader.acquire(blocking=False):
+        if self._reader.take():
             try:
                 self._poll(select.POLLIN | select.POLLOUT)
                 self._read()
@@ -188,7 +205,7 @@ class Client:
 
     def _wait(self, calls):
         while not any(call.done for call in calls):
-            if self._reader.acquire(blocking=False):
+            if self._reader.take():
                 try:
                     until = time.monotonic() + self._patience
                     while not any(call.done for call in calls):
@@ -209,7 +226,7 @@ class Client:
         with self._lock:
             self._waiting.append(event)
         try:
-            if self._reader.locked() and not any(call.done for call in calls):
+            if self._reader.taken and not any(call.done for call in calls):
                 self.guard.interruptible(event.wait)
         finally:
             with self._lock:
@@ -271,12 +288,32 @@ class Client:
 
     def _on_readable(self):
         with self.guard:
-            if self._reader.acquire(blocking=False):  # else that thread will read
+            if self._reader.take():  # else that thread will read
                 try:
                     self._read()
                 finally:
                     self._reader.release()
                     self._promote()
+
+
+class _Baton:
+    """What the one thread holds that reads."""
+
+    def __init__(self):
+        self._lock = threading.RLock()  # that knows its thread, from the moment it is held
+        self.mine = self._lock._is_owned
+        self.taken = False  # a moment late, which costs a look more
+
+    def take(self):
+        """Try to take it, without waiting; returns whether it worked."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        self.taken = True
+        return True
+
+    def release(self):
+        self.taken = False
+        self._lock.release()
 
 
 def _client_of_process():

@@ -195,6 +195,47 @@ class Callbacks(KernelTest):
             """
         self.assertEqual(self.value(code), "([1], [2])")
 
+    def test_task_that_is_collected_in_the_middle_of_a_call(self):
+        code = """
+            import asyncio, gc
+            threshold = gc.get_threshold()
+            gc.set_threshold(1)
+            for _ in range(20):
+                loop = asyncio.new_event_loop()
+                tasks = [loop.create_task(tools.demo.slow.aio(i)) for i in range(10)]
+                loop.run_until_complete(asyncio.sleep(0.01))
+                loop.close()
+                del loop, tasks
+                for i in range(10): tools.demo.slow(i)
+            gc.set_threshold(*threshold)
+            gc.collect()
+            tools.demo.echo(1)
+            """
+        self.assertEqual(self.value(code, timeout=20), "[1]")
+        self.assert_alive()
+
+    def test_finalizer_that_calls_a_tool_in_the_middle_of_a_call(self):
+        code = """
+            import gc
+            class Finalized:
+                def __init__(self): self.itself = self
+                def __del__(self): ended.append(called())
+            def called():
+                try: return tools.demo.echo(2)
+                except RuntimeError as error: return str(error).partition(":")[0]
+            ended = []
+            threshold = gc.get_threshold()
+            gc.set_threshold(1)
+            for i in range(200):
+                Finalized()
+                tools.demo.slow(0)
+            gc.set_threshold(*threshold)
+            gc.collect()
+            len(ended), {str(e) for e in ended} <= {"[2]", "no tool can be called here"}
+            """
+        self.assertEqual(self.value(code, timeout=20), "(200, True)")
+        self.assert_alive()
+
     def test_task_that_waits_over_cells(self):
         self.value("import asyncio\nasync def go(): return asyncio.create_task(tools.demo.gate.aio())\ntask = await go(); None")
         self.value("await asyncio.sleep(0)")
