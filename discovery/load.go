@@ -35,6 +35,14 @@ type LoadOptions struct {
 	// LookupEnv finds the variables that definitions refer to; default
 	// os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
+	// Input gives the value of ${input:id}, and false if there is none, which
+	// leaves the server out. It must not block for long: whoever wants to ask the
+	// user does so elsewhere. in is what the file says of the input; its ID is
+	// always set. nil has no values.
+	Input func(id string, in Input) (string, bool)
+	// Workspace is the folder that ${workspaceFolder} means; default the working
+	// directory. In the files of a project it is the project's folder.
+	Workspace string
 }
 
 // Load reads every *.json file in the folders, files in order of their names

@@ -334,6 +334,7 @@ func TestFingerprint(t *testing.T) {
 	base := discovery.Server{Name: "s", Command: "c", Args: []string{"a", "b"}, Env: map[string]string{"K": "v", "L": "w"}, Cwd: "/x"}
 	same := base
 	same.Description, same.File, same.Disabled, same.Name = "d", "f", true, "other"
+	same.Timeout, same.Approve, same.Concurrency, same.Type = 1, []string{"*"}, 3, discovery.TypeStdio
 	if base.Fingerprint() != same.Fingerprint() || len(base.Fingerprint()) != 64 {
 		t.Error("what does not change the process changes the fingerprint")
 	}
@@ -347,6 +348,11 @@ func TestFingerprint(t *testing.T) {
 		"boundary": func(s *discovery.Server) { s.Args = []string{"ab", ""} },
 		"env":      func(s *discovery.Server) { s.Env = map[string]string{"K": "w", "L": "v"} },
 		"cwd":      func(s *discovery.Server) { s.Cwd = "" },
+		"url":      func(s *discovery.Server) { s.Type, s.URL = discovery.TypeHTTP, "https://x" },
+		"sse":      func(s *discovery.Server) { s.Type, s.URL = discovery.TypeSSE, "https://x" },
+		"headers": func(s *discovery.Server) {
+			s.Type, s.URL, s.Headers = discovery.TypeHTTP, "https://x", map[string]string{"a": "b"}
+		},
 	} {
 		s := base
 		change(&s)
@@ -354,6 +360,24 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%s: same fingerprint as %s", name, other)
 		}
 		seen[s.Fingerprint()] = name
+	}
+}
+
+func TestEqual(t *testing.T) {
+	base := discovery.Server{Name: "s", Command: "c", Args: []string{}, AllowTools: []string{"a"}}
+	if same := (discovery.Server{Name: "s", Command: "c", Env: map[string]string{}, AllowTools: []string{"a"}, Type: "stdio"}); !base.Equal(same) || !same.Equal(base) {
+		t.Error("empty and absent differ")
+	}
+	for name, change := range map[string]func(*discovery.Server){
+		"name":    func(s *discovery.Server) { s.Name = "t" },
+		"allow":   func(s *discovery.Server) { s.AllowTools = []string{"b"} },
+		"timeout": func(s *discovery.Server) { s.Timeout = 1 },
+		"env":     func(s *discovery.Server) { s.Env = map[string]string{"A": ""} },
+	} {
+		other := base
+		if change(&other); base.Equal(other) {
+			t.Errorf("another %s is equal", name)
+		}
 	}
 }
 
