@@ -106,6 +106,13 @@ bench: provision build ## measure; BENCHTIME=10x for a quick look
 	$(GO) test -run '^$$' -bench . -skip '$(BENCHSKIP)' -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PACKAGES) |
 	  sed -e '/no test files/d' -e '/^PASS$$/d'
 
+.PHONY: bench-search
+bench-search: ## measure the search: CATALOG=catalog.json QUERIES='queries*.jsonl', and MISSES=FILE to see what was not found
+	@[ -n '$(CATALOG)' ] && [ -n '$(QUERIES)' ] || { echo 'name the data: CATALOG=… QUERIES=…' >&2; exit 2; }
+	@MCP_BRIDGE_SEARCH_CATALOG='$(abspath $(CATALOG))' MCP_BRIDGE_SEARCH_QUERIES='$(abspath $(QUERIES))' \
+	  MCP_BRIDGE_SEARCH_MISSES='$(abspath $(MISSES))' $(GO) test ./discovery -run '^TestSearchBench$$' -count=1 -v |
+	  sed -n '/searchbench_test.go/,/^---/{//!p}'
+
 ##@ Keep
 
 .PHONY: lint

@@ -13,12 +13,12 @@ import (
 )
 
 // realTools are the tools of servers in use, of testdata, or of the catalog of a
-// search benchmark if MCP_BRIDGE_SEARCH_BENCH names one.
+// search benchmark if MCP_BRIDGE_SEARCH_CATALOG names one.
 func realTools(t testing.TB) map[string][]discovery.Tool {
 	t.Helper()
 	path := filepath.Join("testdata", "tools.json")
-	if dir := os.Getenv("MCP_BRIDGE_SEARCH_BENCH"); dir != "" {
-		path = filepath.Join(dir, "catalog.json")
+	if file := os.Getenv("MCP_BRIDGE_SEARCH_CATALOG"); file != "" {
+		path = file
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
