@@ -56,7 +56,7 @@ func (r *root) doctorCommand() *cobra.Command {
 			if asJSON {
 				err = r.writeJSON(d)
 			} else {
-				err = newPrinter(r.io.Out).diagnosis(d)
+				err = r.printer().diagnosis(d)
 			}
 			if err == nil && !d.Works {
 				err = &hintedError{err: errShown, code: exitNoEngine}

@@ -104,9 +104,9 @@ a real cell
 			t.Setenv("NO_COLOR", test.noColour)
 			t.Setenv("TERM", "xterm")
 			var out bytes.Buffer
-			p := newPrinter(&out)
+			p := newPrinter(newDisplay(&out, colourAuto))
 			if test.terminal {
-				p = newPrinter(terminal{&out})
+				p = newPrinter(newDisplay(terminal{&out}, colourAuto))
 			}
 			if err := p.diagnosis(ill()); err != nil || out.String() != test.want {
 				t.Errorf("%v\ngot\n%s\nwant\n%s", err, out.String(), test.want)

@@ -37,7 +37,7 @@ func (r *root) imageCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := newPrinter(r.io.Out)
+			p := r.printer()
 			p.findings(found)
 			if p.err == nil && slices.ContainsFunc(found, func(f runtime.Finding) bool { return f.Level == runtime.LevelFail }) {
 				return errShown

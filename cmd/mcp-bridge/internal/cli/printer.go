@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -13,21 +12,20 @@ import (
 // A printer writes findings for a person: with signs where the locale has them,
 // and colour on a terminal whose user does not mind.
 type printer struct {
-	w      io.Writer
-	signs  map[runtime.Level]string
-	colour bool
-	err    error
+	*display
+
+	signs map[runtime.Level]string
+	err   error
 }
 
-func newPrinter(w io.Writer) *printer {
-	p := &printer{w: w, signs: map[runtime.Level]string{runtime.LevelOK: "+", runtime.LevelWarn: "!", runtime.LevelFail: "x"}}
+// printer is that of the results.
+func (r *root) printer() *printer { return newPrinter(r.display()) }
+
+func newPrinter(d *display) *printer {
+	p := &printer{display: d, signs: map[runtime.Level]string{runtime.LevelOK: "+", runtime.LevelWarn: "!", runtime.LevelFail: "x"}}
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	if strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8") {
 		p.signs = map[runtime.Level]string{runtime.LevelOK: "✓", runtime.LevelWarn: "!", runtime.LevelFail: "✗"}
-	}
-	if t, ok := w.(terminal); ok { // what is written then has gone through printable
-		p.w = t.w
-		p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return p
 }
@@ -63,11 +61,8 @@ func (p *printer) findings(all []runtime.Finding) {
 }
 
 func (p *printer) sign(level runtime.Level) string {
-	colours := map[runtime.Level]string{runtime.LevelOK: "32", runtime.LevelWarn: "33", runtime.LevelFail: "31"}
-	if !p.colour {
-		return p.signs[level]
-	}
-	return "\x1b[" + colours[level] + "m" + p.signs[level] + "\x1b[0m"
+	styles := map[runtime.Level]style{runtime.LevelOK: green, runtime.LevelWarn: yellow, runtime.LevelFail: red}
+	return p.paint(p.signs[level], styles[level])
 }
 
 func (p *printer) printf(format string, args ...any) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -45,14 +44,28 @@ func (r *root) writeServers(infos []proxy.ServerInfo, config *discovery.Config) 
 		fmt.Fprintln(r.io.Err, r.noServers(config))
 		return nil
 	}
-	w := tabwriter.NewWriter(r.io.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tPYTHON\tTOOLS\tSTATE\tDESCRIPTION")
+	t := r.display().newTable("SERVER", "PYTHON", "TOOLS", "STATE", "DESCRIPTION")
 	for _, info := range infos {
 		count := "?"
 		if info.Tools != nil {
 			count = fmt.Sprint(*info.Tools)
 		}
-		fmt.Fprintf(w, "%s\ttools.%s\t%s\t%s\t%s\n", info.Name, info.Ident, count, info.State, info.Description)
+		t.add(styledCell(info.Name, bold), plainCell("tools."+info.Ident), plainCell(count), styledCell(info.State, stateStyle(info.State)), plainCell(info.Description))
 	}
-	return w.Flush()
+	return t.write()
+}
+
+// stateStyle is how a server's state looks.
+func stateStyle(state string) style {
+	switch state {
+	case "ready":
+		return green
+	case "starting":
+		return yellow
+	case "failed":
+		return red
+	case "disabled":
+		return faint
+	}
+	return unstyled
 }

@@ -38,6 +38,7 @@ type settings struct {
 
 	learnShapes bool
 	logLevel    slog.Level
+	colour      colourMode
 
 	runtime        string
 	transport      transport
@@ -68,6 +69,8 @@ func (s *settings) addCommon(flags *pflag.FlagSet) {
 	flags.StringVar(&s.cacheDir, "cache-dir", "", "folder for the catalog of tools (default below the user's cache folder)")
 	flags.BoolVar(&s.learnShapes, "learn-shapes", true, "show as return types the form of results, never their values, that tools gave before")
 	flags.BoolVar(&s.allowSelf, "allow-self-server", false, "do not leave mcp-bridge itself out of the servers")
+	s.colour = colourAuto
+	flags.Var(&s.colour, "color", "colours: auto, always or never; auto has them on a terminal, and heeds NO_COLOR and CLICOLOR_FORCE")
 	flags.TextVar(&s.logLevel, "log-level", slog.LevelWarn, "least level of log lines on stderr: debug, info, warn or error")
 }
 
