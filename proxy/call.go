@@ -27,10 +27,11 @@ const (
 // started if it does not run. ctx bounds it all; when it is done the server is
 // told that nobody waits any more.
 //
+// What the server's definition denies is not called, and what it wants approved
+// is when Options.Approver says so: no other time than ctx's runs meanwhile.
+//
 // Errors are *[Error].
 func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	ctx, cancel := p.limit(ctx)
-	defer cancel()
 	u, err := p.upstream(server)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,8 @@ func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMess
 	if args, err = checkArguments(args); err != nil {
 		return nil, err
 	}
-	return twice(ctx, func() (json.RawMessage, error) { return u.call(ctx, tool, args) })
+	allowed := permit{begun: time.Now()}
+	return twice(ctx, func() (json.RawMessage, error) { return u.call(ctx, tool, args, &allowed) })
 }
 
 func checkArguments(args json.RawMessage) (json.RawMessage, error) {
@@ -52,18 +54,16 @@ func checkArguments(args json.RawMessage) (json.RawMessage, error) {
 	return args, nil
 }
 
-func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	s, err := u.session(ctx)
+func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage, allowed *permit) (json.RawMessage, error) {
+	s, name, args, err := u.prepare(ctx, tool, args, allowed)
 	if err != nil {
 		return nil, err
 	}
-	name, err := u.resolve(ctx, s, tool)
-	if err != nil {
+	if err := u.approved(ctx, name, args, allowed); err != nil {
 		return nil, err
 	}
-	if args, err = u.checked(ctx, s, name, args); err != nil {
-		return nil, err
-	}
+	ctx, cancel := u.proxy.limitSince(ctx, allowed.begun)
+	defer cancel()
 	begun := time.Now()
 	raw, err := u.send(ctx, s, request{
 		method: "tools/call", stub: `{"content":[]}`, what: u.tool(name), hint: "check the tool's signature and parameters",
@@ -76,6 +76,28 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 		u.learn(ctx, name, raw, time.Since(begun))
 	}
 	return raw, err
+}
+
+// prepare does what comes before a call, and returns what is called and sent.
+func (u *upstream) prepare(ctx context.Context, tool string, args json.RawMessage, allowed *permit) (*session, string, json.RawMessage, error) {
+	ctx, cancel := u.proxy.limitSince(ctx, allowed.begun)
+	defer cancel()
+	if err := u.refuseDenied(tool); err != nil {
+		return nil, "", nil, err
+	}
+	s, err := u.session(ctx)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	name, err := u.resolve(ctx, s, tool)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if err := u.refuseDenied(name); err != nil { // by a name that was not known
+		return nil, "", nil, err
+	}
+	args, err = u.checked(ctx, s, name, args)
+	return s, name, args, err
 }
 
 // tool names a tool of u in messages.

@@ -26,6 +26,7 @@ const (
 	Conflict      Kind = "conflict"       // somebody else has changed it meanwhile
 	Damaged       Kind = "damaged"        // what was kept cannot be read
 	Unavailable   Kind = "unavailable"    // this bridge cannot do it
+	Policy        Kind = "policy"         // the user does not allow it, or could not be asked
 )
 
 // An Error is what the proxy's methods return. Message and Hint are written for

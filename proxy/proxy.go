@@ -28,6 +28,10 @@ type Options struct {
 	// never a value of them, and shows it as their return type.
 	LearnShapes bool
 
+	// Approver asks the user before calls of tools whose server's definition wants
+	// that; without one they are refused.
+	Approver Approver
+
 	MaxInFlight     int // requests of one callback connection at a time; default 64
 	ListConcurrency int // servers started at a time to be searched; default 4
 }
@@ -67,6 +71,7 @@ type Proxy struct {
 
 	unread *budget // for the results that sandboxes have yet to read
 
+	asking  chan struct{} // holds a token for every call that waits for the user's approval
 	listers chan struct{} // holds a token for every server being listed for a search
 
 	mu      sync.Mutex
@@ -83,6 +88,7 @@ func New(opts Options) *Proxy {
 		opts:    opts,
 		names:   make(map[string]*upstream, 2*len(opts.Servers)),
 		listers: make(chan struct{}, opts.ListConcurrency),
+		asking:  make(chan struct{}, maxAsking),
 		closing: make(chan struct{}),
 		unread:  newBudget(maxAllUnread, maxUnread),
 	}
@@ -224,7 +230,7 @@ func (p *Proxy) Servers() []ServerInfo {
 			infos[i].Error = failed.Message
 		}
 		if set := u.known(); set != nil {
-			n := len(set.docs)
+			n := len(u.shown(set))
 			infos[i].Tools = &n
 		}
 	}
@@ -255,6 +261,9 @@ func (p *Proxy) Describe(ctx context.Context, server, tool string, detail discov
 	if !ok {
 		return "", u.noTool(set, tool)
 	}
+	if e := u.denied(set.tools[i].Name); e != nil {
+		return "", e
+	}
 	return discovery.Describe(set.tools[i], set.docs[i], u.shapeOf(set, i), detail), nil
 }
 
@@ -268,7 +277,7 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]discovery.ToolDoc, 
 		return nil, err
 	}
 	if set := u.known(); set != nil {
-		return set.docs, nil
+		return u.shown(set), nil
 	}
 	s, err := u.session(ctx)
 	if err != nil {
@@ -278,5 +287,5 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]discovery.ToolDoc, 
 	if err != nil {
 		return nil, err
 	}
-	return set.docs, nil
+	return u.shown(set), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,10 +27,15 @@ type request struct {
 
 // limit bounds a request by Options.CallTimeout.
 func (p *Proxy) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return p.limitSince(ctx, time.Now())
+}
+
+// limitSince is limit for a request that began then.
+func (p *Proxy) limitSince(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
 	if p.opts.CallTimeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, p.opts.CallTimeout)
+	return context.WithDeadline(ctx, begun.Add(p.opts.CallTimeout))
 }
 
 // twice calls f again if what it asks has not reached the server: its session

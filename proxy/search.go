@@ -218,7 +218,7 @@ func (c *indexCache) get(p *Proxy) *discovery.Index {
 			}
 			entry := discovery.IndexedServer{Server: u.server}
 			if set := u.known(); set != nil {
-				entry.Tools, entry.Listed = set.docs, true
+				entry.Tools, entry.Listed = u.shown(set), true
 			}
 			servers = append(servers, entry)
 		}

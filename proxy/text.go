@@ -95,12 +95,16 @@ var (
 // characters, secrets, and the folders of host paths. The end of a longer text
 // is kept, where failures are.
 func (r *redactor) clean(text string, limit int) string {
-	text = visible(ansi.ReplaceAllString(lastBytes(text, maxCleaned), ""))
+	text = r.hide(visible(ansi.ReplaceAllString(lastBytes(text, maxCleaned), "")))
+	return lastBytes(strings.TrimSpace(hideFolders(text)), limit)
+}
+
+// hide returns text without secrets.
+func (r *redactor) hide(text string) string {
 	for _, secret := range r.secrets {
 		text = strings.ReplaceAll(text, secret, "[redacted]")
 	}
-	text = credentials.ReplaceAllString(text, "$1[redacted]@")
-	return lastBytes(strings.TrimSpace(hideFolders(text)), limit)
+	return credentials.ReplaceAllString(text, "$1[redacted]@")
 }
 
 // visible returns text without what is not seen. That comes before looking for
@@ -148,7 +152,10 @@ func lastBytes(text string, limit int) string {
 }
 
 // quoteName returns a name from outside as it may appear in a message.
-func quoteName(name string) string {
+func quoteName(name string) string { return `"` + printable(name) + `"` }
+
+// printable is quoteName without the quotes.
+func printable(name string) string {
 	const limit = 80
 	name = strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {
@@ -159,5 +166,5 @@ func quoteName(name string) string {
 	if runes := []rune(name); len(runes) > limit {
 		name = string(runes[:limit]) + "…"
 	}
-	return `"` + name + `"`
+	return name
 }

@@ -77,9 +77,9 @@ func newToolset(server discovery.Server, tools []discovery.Tool, complete bool) 
 	return set
 }
 
-func (t *toolset) candidates() []string {
-	names := make([]string, len(t.docs))
-	for i, doc := range t.docs {
+func candidates(docs []discovery.ToolDoc) []string {
+	names := make([]string, len(docs))
+	for i, doc := range docs {
 		names[i] = doc.Name
 	}
 	return names
@@ -137,7 +137,7 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (string
 }
 
 func (u *upstream) noTool(set *toolset, tool string) *Error {
-	return errorf(UnknownTool, didYouMean(tool, set.candidates(), "see dir() of the server, or tools.search()"),
+	return errorf(UnknownTool, didYouMean(tool, candidates(u.shown(set)), "see dir() of the server, or tools.search()"),
 		"server %s has no tool %s", quoteName(u.server.Name), quoteName(tool))
 }
 

@@ -20,7 +20,7 @@ func (r *root) logger() *slog.Logger {
 }
 
 // proxy opens the catalog and the upstream servers; the caller closes it.
-func (r *root) proxy(config *discovery.Config, log *slog.Logger) (*proxy.Proxy, error) {
+func (r *root) proxy(config *discovery.Config, log *slog.Logger, approver proxy.Approver) (*proxy.Proxy, error) {
 	dir, err := r.catalogDir()
 	if err != nil {
 		return nil, err
@@ -31,6 +31,7 @@ func (r *root) proxy(config *discovery.Config, log *slog.Logger) (*proxy.Proxy, 
 	}
 	return proxy.New(proxy.Options{
 		Servers: config.Servers, Catalog: catalog, LearnShapes: r.settings.learnShapes, Logger: log, Version: programVersion(),
+		Approver: approver,
 	}), nil
 }
 
@@ -127,7 +128,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		return nil, err
 	}
 	config := r.config()
-	tools, err := r.proxy(config, log)
+	tools, err := r.proxy(config, log, nil)
 	if err != nil {
 		return nil, err
 	}

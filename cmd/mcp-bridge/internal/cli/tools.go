@@ -320,11 +320,19 @@ func noSuchServer(path string, known map[string]string) error {
 	return usageError("mcp-bridge servers list", "%q is not SERVER.TOOL with a configured server%s", path, didYouMean(meant...))
 }
 
+// himself approves of every call: who types it in is the user, and a question
+// whether he means it would be answered before it is read. (What his definitions
+// deny is denied all the same: that is no question.)
+type himself struct{}
+
+// Approve implements [proxy.Approver].
+func (himself) Approve(context.Context, proxy.ApprovalRequest) (bool, error) { return true, nil }
+
 // withProxy runs f with the configured servers, and ends those it started.
 func (r *root) withProxy(f func(*proxy.Proxy, *discovery.Config) error) error {
 	log := r.logger()
 	config := r.config()
-	p, err := r.proxy(config, log)
+	p, err := r.proxy(config, log, himself{})
 	if err != nil {
 		return err
 	}
