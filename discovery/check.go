@@ -209,7 +209,7 @@ func (c *Checker) noSuchArgument(key string, value *jsonNode) error {
 			free = append(free, p.Ident)
 		}
 	}
-	if near := nearestNames(key, free); len(near) > 0 {
+	if near := Nearest(key, free, 2); len(near) > 0 {
 		problem += "; did you mean " + strings.Join(near, " or ") + "?"
 	} else if len(all) > 0 {
 		problem += "; the arguments are " + strings.Join(all[:min(len(all), 20)], ", ")
@@ -236,43 +236,6 @@ func (c *Checker) missing(value *jsonNode) error {
 		return &ArgumentError{Problem: "missing argument " + names[0]}
 	}
 	return &ArgumentError{Problem: "missing arguments " + strings.Join(names[:min(len(names), 10)], ", ")}
-}
-
-// nearestNames returns the names that look like a misspelling, at most two.
-func nearestNames(name string, names []string) []string {
-	const longest = 64
-	if len(name) > longest {
-		return nil
-	}
-	squash := func(s string) []rune {
-		return []rune(strings.Map(func(r rune) rune {
-			if strings.ContainsRune("_-. ", r) {
-				return -1
-			}
-			return r
-		}, strings.ToLower(s)))
-	}
-	want := squash(name)
-	best := min(max(1, len(want)/3), 4) + 1
-	var near []string
-	for _, n := range names {
-		have := squash(n)
-		if len(n) > longest || len(have) == 0 {
-			continue
-		}
-		d := editDistance(want, have, best)
-		if part, whole := min(len(want), len(have)), string(want); part >= 3 &&
-			(strings.Contains(whole, string(have)) || strings.Contains(string(have), whole)) {
-			d = min(d, 1)
-		}
-		switch {
-		case d < best && d < len(want):
-			best, near = d, []string{n}
-		case d == best && len(near) == 1:
-			near = append(near, n)
-		}
-	}
-	return near
 }
 
 // shownKey is a key of a value as it stands in a message.

@@ -120,7 +120,7 @@ func (k *check) lacks(schema, value *jsonNode, name string) string {
 		}
 	}
 	text := "missing key " + shownKey(name)
-	if near := nearestNames(name, others); len(near) > 0 {
+	if near := Nearest(name, others, 1); len(near) > 0 {
 		text += " (there is " + shownKey(near[0]) + ")"
 	}
 	return text
@@ -163,7 +163,7 @@ func unknownKey(key string, properties *jsonNode) string {
 		names = append(names, m.key)
 	}
 	text := "unknown key " + shownKey(key)
-	if near := nearestNames(key, names); len(near) > 0 {
+	if near := Nearest(key, names, 2); len(near) > 0 {
 		for i := range near {
 			near[i] = shownKey(near[i])
 		}

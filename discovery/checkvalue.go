@@ -96,7 +96,7 @@ func meant(schema, value *jsonNode) string {
 			values = append(values, item.text)
 		}
 	}
-	near := nearestNames(value.text, values)
+	near := Nearest(value.text, values, 1)
 	if len(near) == 0 {
 		return ""
 	}

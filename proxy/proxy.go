@@ -192,7 +192,7 @@ func (p *Proxy) upstream(server string) (*upstream, error) {
 		for i, u := range p.order {
 			names[i] = u.server.Name
 		}
-		return nil, errorf(UnknownServer, didYouMean(server, names, "see tools.servers()"), "there is no server %s", quoteName(server))
+		return nil, errorf(UnknownServer, DidYouMean(server, names, "see tools.servers()"), "there is no server %s", quoteName(server))
 	case u.server.Disabled:
 		return nil, errorf(UnknownServer, "the user can enable it in its definition", "server %s is disabled", quoteName(u.server.Name))
 	}

@@ -90,8 +90,8 @@ func TestDidYouMean(t *testing.T) {
 		{strings.Repeat("long", 100), "else"},
 	}
 	for _, test := range tests {
-		if got := didYouMean(test.name, candidates, "else"); got != test.want {
-			t.Errorf("didYouMean(%.20q) is %q, want %q", test.name, got, test.want)
+		if got := DidYouMean(test.name, candidates, "else"); got != test.want {
+			t.Errorf("DidYouMean(%.20q) is %q, want %q", test.name, got, test.want)
 		}
 	}
 }

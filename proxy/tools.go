@@ -137,7 +137,7 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (string
 }
 
 func (u *upstream) noTool(set *toolset, tool string) *Error {
-	return errorf(UnknownTool, didYouMean(tool, candidates(u.shown(set)), "see dir() of the server, or tools.search()"),
+	return errorf(UnknownTool, DidYouMean(tool, candidates(u.shown(set)), "see dir() of the server, or tools.search()"),
 		"server %s has no tool %s", quoteName(u.server.Name), quoteName(tool))
 }
 

@@ -115,7 +115,7 @@ func checkConfig(path string, keys map[string]any) (map[string]string, error) {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.Contains(names, key) {
-			errs = append(errs, fmt.Errorf("unknown key %q: did you mean %s?", key, nearest(key, names)))
+			errs = append(errs, fmt.Errorf("unknown key %q%s", key, didYouMean(similar(key, names)...)))
 			continue
 		}
 		text, err := flagText(keys[key])
@@ -154,32 +154,4 @@ func flagText(value any) (string, error) {
 		return strings.TrimSuffix(line.String(), "\n"), err
 	}
 	return "", errors.New("want a string, a number, true or false, or a list of strings")
-}
-
-// nearest returns the name that takes the fewest changes of a letter to write
-// from what was written.
-func nearest(written string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return distance(written, a) - distance(written, b) })
-}
-
-// distance is Levenshtein's, of two short texts.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(above+1, row[j]+1, change)
-			diagonal = above
-		}
-	}
-	return row[len(b)]
 }

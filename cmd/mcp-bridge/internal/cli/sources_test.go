@@ -58,15 +58,3 @@ func TestConfigMistakes(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"timeout", "max_timeout", "memory", "pids"}
-	for written, want := range map[string]string{"tiemout": "timeout", "max-timeout": "max_timeout", "mem": "memory", "PIDS": "pids", "": "pids"} {
-		if got := nearest(written, names); got != want {
-			t.Errorf("nearest to %q is %q, want %q", written, got, want)
-		}
-	}
-	if d := distance("kitten", "sitting"); d != 3 {
-		t.Errorf("distance is %d, want 3", d)
-	}
-}

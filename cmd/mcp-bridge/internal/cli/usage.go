@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -82,12 +83,5 @@ func didYouMean(names ...string) string {
 
 // similar is the one of names that was probably meant, or none.
 func similar(written string, names []string) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	name := nearest(written, names)
-	if d := distance(written, name); d > max(len(written), len(name))/3+1 {
-		return nil
-	}
-	return []string{name}
+	return discovery.Nearest(written, names, 1)
 }
