@@ -20,6 +20,9 @@ const (
 	maxFetchExtra = 15 * time.Second
 )
 
+// Size writes a number of bytes for people, as results do.
+func Size(n int64) string { return workspace.Size(n) }
+
 // keptFiles opens the workspace on the host when it is first needed.
 type keptFiles struct {
 	quota int64

@@ -150,7 +150,7 @@ func TestQuota(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, workspace.Quota{Bytes: 1000, Files: 3})
 	mustPut(t, s, "a", strings.Repeat("a", 600))
-	if _, err := put(s, "b", strings.Repeat("b", 401)); kindOf(err) != workspace.OverFull || !strings.Contains(err.Error(), "1000 bytes") {
+	if _, err := put(s, "b", strings.Repeat("b", 401)); kindOf(err) != workspace.OverFull || !strings.Contains(err.Error(), "1000 B") {
 		t.Errorf("over the quota: %v", err)
 	}
 	mustPut(t, s, "b", strings.Repeat("b", 400))

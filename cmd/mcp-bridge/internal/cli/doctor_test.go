@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -162,8 +163,8 @@ func TestClockFinding(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	for n, want := range map[int64]string{5: "5 B", 2048: "2 KiB", 512 << 20: "512 MiB", 22 << 30: "22 GiB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		if got := bridge.Size(n); got != want {
+			t.Errorf("Size(%d) = %q, want %q", n, got, want)
 		}
 	}
 }

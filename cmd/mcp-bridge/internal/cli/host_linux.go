@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -34,7 +35,7 @@ func (r *root) memoryFindings() []runtime.Finding {
 	if !ok {
 		return nil
 	}
-	f := runtime.Finding{Name: "memory", Level: runtime.LevelOK, Detail: fmt.Sprintf("%s available, %s for a sandbox", size(available), size(int64(r.settings.memory)))}
+	f := runtime.Finding{Name: "memory", Level: runtime.LevelOK, Detail: fmt.Sprintf("%s available, %s for a sandbox", bridge.Size(available), bridge.Size(int64(r.settings.memory)))}
 	if available < int64(r.settings.memory) {
 		f.Level, f.Fix = runtime.LevelWarn, "give sandboxes less with --memory, or end other programs"
 	}
@@ -90,7 +91,7 @@ func diskFinding(name, dir string) runtime.Finding {
 		return f
 	}
 	free := int64(min(disk.Bavail, 1<<40)) * int64(disk.Bsize) //nolint:unconvert // bounded; its type differs by architecture
-	f.Detail = fmt.Sprintf("%s free in %s", size(free), dir)
+	f.Detail = fmt.Sprintf("%s free in %s", bridge.Size(free), dir)
 	switch {
 	case disk.Flags&unix.ST_RDONLY != 0:
 		f.Level, f.Detail, f.Fix = runtime.LevelFail, dir+" is read-only", "mount it read-write, or name another folder"

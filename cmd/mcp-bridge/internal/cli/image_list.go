@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -107,7 +108,7 @@ func (r *root) writeImages(images []listedImage, now time.Time) error {
 		if i.Used {
 			used = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.Engine, oneLined(strings.Join(i.Names, ", ")), size(i.Bytes), age(now, i.Created), cmp.Or(oneLined(i.Python), "?"), used)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.Engine, oneLined(strings.Join(i.Names, ", ")), bridge.Size(i.Bytes), age(now, i.Created), cmp.Or(oneLined(i.Python), "?"), used)
 	}
 	return w.Flush()
 }

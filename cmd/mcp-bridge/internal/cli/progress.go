@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -78,9 +79,9 @@ func progressText(what string, state runtime.PullProgress) string {
 	parts := []string{what}
 	switch {
 	case state.Total > 0:
-		parts = append(parts, fmt.Sprintf("%d %%, %s of %s", min(state.Done*100/state.Total, 100), size(state.Done), size(state.Total)))
+		parts = append(parts, fmt.Sprintf("%d %%, %s of %s", min(state.Done*100/state.Total, 100), bridge.Size(state.Done), bridge.Size(state.Total)))
 	case state.Done > 0:
-		parts = append(parts, size(state.Done))
+		parts = append(parts, bridge.Size(state.Done))
 	}
 	if state.Status != "" {
 		parts = append(parts, state.Status)

@@ -84,7 +84,7 @@ func (r *root) writeFiles(files []bridge.KeptFile) error {
 	w := tabwriter.NewWriter(r.io.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FILE\tSIZE\tMODIFIED")
 	for _, f := range files {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(f.Path), size(f.Size), f.Modified.Format(time.DateTime))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(f.Path), bridge.Size(f.Size), f.Modified.Format(time.DateTime))
 	}
 	return w.Flush()
 }
