@@ -3,6 +3,8 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -26,23 +28,32 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 	if err != nil {
 		return nil, err
 	}
-	return twice(ctx, func() (json.RawMessage, error) {
-		s, err := u.session(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := u.offers(s, "prompts", offersPrompts); err != nil {
-			return nil, err
-		}
-		return u.send(ctx, s, request{
-			method: "prompts/get", stub: `{"messages":[]}`, hint: "see tools.prompts(server) for its arguments",
-			what: "prompt " + quoteName(name) + " of server " + quoteName(u.server.Name),
-			send: func(ctx context.Context, server *mcp.ClientSession) error {
-				_, err := server.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
-				return err
-			},
-		})
+	result, err := u.offered(ctx, prompts(), request{
+		method: "prompts/get", stub: `{"messages":[]}`, hint: "see tools.prompts(server) for its arguments",
+		what: "prompt " + quoteName(name) + " of server " + quoteName(u.server.Name),
+		send: func(ctx context.Context, server *mcp.ClientSession) error {
+			_, err := server.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
+			return err
+		},
 	})
+	if refusal, ok := errors.AsType[*Error](err); ok && refusal.Kind == Refused {
+		u.meantPrompt(ctx, refusal, name)
+	}
+	return result, err
+}
+
+// meantPrompt has the refusal of a prompt say which one was perhaps meant, if the
+// server lists none of that name.
+func (u *upstream) meantPrompt(ctx context.Context, refusal *Error, name string) {
+	s, err := u.session(ctx)
+	if err != nil {
+		return
+	}
+	ctx = context.WithValue(ctx, shareKey{}, (*share)(nil)) // which is for one result at a time
+	all, err := u.listAll(ctx, s, prompts(), true)
+	if err == nil && !slices.Contains(all.ids, name) {
+		refusal.Hint = DidYouMean(name, all.ids, "see tools.prompts(server) for what there is")
+	}
 }
 
 func (c *callbacks) promptsList(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {

@@ -48,6 +48,20 @@ func twice[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	return result, err
 }
 
+// offered makes a request for one of the things that a server may offer.
+func (u *upstream) offered(ctx context.Context, kind kindOf, r request) (json.RawMessage, error) {
+	return twice(ctx, func() (json.RawMessage, error) {
+		s, err := u.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := u.offers(s, kind.what, kind.offers); err != nil {
+			return nil, err
+		}
+		return u.send(ctx, s, r)
+	})
+}
+
 // send makes a request and returns the result as the JSON that the server sent.
 func (u *upstream) send(ctx context.Context, s *session, r request) (json.RawMessage, error) {
 	if !r.glance && !s.use() {

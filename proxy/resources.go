@@ -27,22 +27,13 @@ func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	return twice(ctx, func() (json.RawMessage, error) {
-		s, err := u.session(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := u.offers(s, "resources", offersResources); err != nil {
-			return nil, err
-		}
-		return u.send(withKey(ctx, uri), s, request{
-			method: "resources/read", stub: `{"contents":[]}`, hint: "see tools.resources() for what there is",
-			what: "resource " + quoteName(uri) + " of server " + quoteName(u.server.Name),
-			send: func(ctx context.Context, server *mcp.ClientSession) error {
-				_, err := server.ReadResource(ctx, &mcp.ReadResourceParams{})
-				return err
-			},
-		})
+	return u.offered(ctx, resources(), request{
+		method: "resources/read", stub: `{"contents":[]}`, hint: "see tools.resources() for what there is",
+		what: "resource " + quoteName(uri) + " of server " + quoteName(u.server.Name),
+		send: func(ctx context.Context, server *mcp.ClientSession) error {
+			_, err := server.ReadResource(withKey(ctx, uri), &mcp.ReadResourceParams{})
+			return err
+		},
 	})
 }
 

@@ -74,6 +74,28 @@ func TestResourcesAndPrompts(t *testing.T) {
 	}
 }
 
+// A prompt that is not there is refused by the server; the bridge knows which are.
+func TestPromptsThatAreMisspelt(t *testing.T) {
+	p := newProxy(t, upstreamtest.Good)
+	for _, test := range []struct {
+		name string
+		args map[string]string
+		hint string
+	}{
+		{"gret", nil, `did you mean "greet"?`},
+		{"Greet", nil, `did you mean "greet"?`},
+		{"other", nil, "see tools.prompts(server) for what there is"},
+	} {
+		_, err := p.GetPrompt(t.Context(), "good", test.name, test.args)
+		if e := wantError(t, err, proxy.Refused, `prompt "`+test.name+`" of server "good" failed: `); e.Hint != test.hint {
+			t.Errorf("%s: the hint is %q, want %q", test.name, e.Hint, test.hint)
+		}
+	}
+	if result, err := p.GetPrompt(t.Context(), "good", "greet", map[string]string{"who": "Ada"}); err != nil || !strings.Contains(string(result), "Greet Ada") {
+		t.Errorf("%s, %v", result, err)
+	}
+}
+
 // A server that cannot be asked is named.
 func TestOwnerNamesWhoWasNotAsked(t *testing.T) {
 	p := newProxy(t, upstreamtest.Good, upstreamtest.Legacy, upstreamtest.Failing)
