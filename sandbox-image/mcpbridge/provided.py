@@ -7,7 +7,6 @@ not list them and every name of the user's own goes first.
 """
 
 import builtins
-import re
 import sys
 
 # name → module of ours; its function provide(client, name) makes the thing.
@@ -32,7 +31,25 @@ HIDDEN = {
 # The same for all names that begin so, up to the first underscore.
 PREFIXES = {"mcp_": "compat"}
 
-_WORD = re.compile(r"[^\W\d]\w*")
+# What ends a word, as a space. Beyond ASCII anything may be a letter: code has nothing
+# else there outside of its strings and comments.
+_ENDS = str.maketrans({chr(c): " " for c in range(128) if not (chr(c).isalnum() or chr(c) == "_")})
+
+
+def _words(text):
+    return set(text.translate(_ENDS).split())
+
+
+def _mentioned(words, text):
+    """The names of ours among words, which are those of text, with their modules."""
+    for names in SHOWN, HIDDEN:
+        for name in names.keys() & words:
+            yield name, names[name]
+    for prefix, module in PREFIXES.items():
+        if prefix in text:
+            for name in words:
+                if name.startswith(prefix) and name not in SHOWN and name not in HIDDEN:
+                    yield name, module
 
 
 class Placeholder:
@@ -70,22 +87,17 @@ class Provider:
 
     def look_through(self, text):
         """Provide what a cell's text mentions, be it in a comment."""
-        for name in set(_WORD.findall(text)):
-            module = SHOWN.get(name) or HIDDEN.get(name) or PREFIXES.get(name.partition("_")[0] + "_")
-            if module is not None:
-                try:
-                    self._provide(name, module)
-                except Exception:
-                    pass  # whoever uses the name learns that there is none
+        for name, module in _mentioned(_words(text), text):
+            try:
+                self._provide(name, module)
+            except Exception:
+                pass  # whoever uses the name learns that there is none
 
     def of_text(self, text):
         """What a module with that text gets, which is no cell: as look_through, in a dict."""
-        found = {}
-        for name in set(_WORD.findall(text)):
-            if name in self._ours:
-                found[name] = self._ours[name]
-            elif name in SHOWN:
-                found[name] = self.make(name, SHOWN[name])
+        words = _words(text)
+        found = {name: self._ours[name] for name in self._ours.keys() & words}
+        found.update((name, self.make(name, SHOWN[name])) for name in SHOWN.keys() & words - found.keys())
         self.look_through(text)
         return found
 

@@ -106,6 +106,18 @@ class ProvidedTest(unittest.TestCase):
         self.assertEqual(sorted(self.made), ["made2_x", "made_hidden", "made_shown"])
         self.assertNotIn("made_hidden", self.namespace)
 
+    def test_names_are_whole_words(self):
+        for text in "made_hiddené", "émade_hidden", "made_hidden1", "_made_hidden", "xmade2_y", "made2":
+            self.provider.look_through(text)
+        self.assertEqual(self.made, [])
+        for text in "é.made_hidden\t", "a=made2_größe;", "[made_shown]", "# of made2_x:\x0c":
+            self.provider.look_through(text)
+        self.assertEqual(self.made, ["made_hidden", "made2_größe", "made_shown", "made2_x"])
+
+    def test_of_text(self):
+        self.assertEqual(list(self.provider.of_text("made_shown, made_hidden")), ["made_shown"])
+        self.assertEqual(sorted(self.made), ["made_hidden", "made_shown"])
+
     def test_the_user_s_own_names_win(self):
         self.run_cell("made_hidden = made_shown = 1")
         self.run_cell("x = made_hidden, made_shown")
