@@ -35,7 +35,7 @@ func (r *root) serversListCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 

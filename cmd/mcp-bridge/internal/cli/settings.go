@@ -39,6 +39,8 @@ type settings struct {
 	learnShapes bool
 	logLevel    slog.Level
 	colour      colourMode
+	pager       string
+	noPager     bool // a flag of the moment, and no setting
 
 	runtime        string
 	transport      transport

@@ -63,6 +63,7 @@ func knownSettings() *pflag.FlagSet {
 	s.addCommon(flags)
 	s.addSandbox(flags)
 	s.addRun(flags)
+	flags.StringVar(&s.pager, "pager", "", "") // without --no-pager, which is for the moment
 	return flags
 }
 

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -28,16 +28,21 @@ func (r *root) toolsSearchCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "search WORDS...",
-		Short:   "Find tools by what they do",
-		Example: "  mcp-bridge tools search create jira issue --limit 3",
-		Args:    cobra.MinimumNArgs(1),
+		Use:   "search {WORDS... | -}",
+		Short: "Find tools by what they do",
+		Long:  "Find tools by what they do. Words are searched for in all servers, with - those on stdin.",
+		Example: "  mcp-bridge tools search create jira issue --limit 3\n" +
+			"  echo create jira issue | mcp-bridge tools search -",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return usageError("", "--limit must be at least 1, not %d", limit)
 			}
+			words, err := r.searchWords(args)
+			if err != nil {
+				return err
+			}
 			return r.withProxy(func(p *proxy.Proxy, config *discovery.Config) error {
-				result, err := p.Search(cmd.Context(), strings.Join(args, " "), limit)
+				result, err := p.Search(cmd.Context(), words, limit)
 				if err != nil {
 					return err
 				}
@@ -48,13 +53,33 @@ func (r *root) toolsSearchCommand() *cobra.Command {
 				if asJSON {
 					return r.writeJSON(result)
 				}
-				return r.writeHits(result)
+				return r.writeHits(cmd.Context(), result)
 			})
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 8, "most tools to show")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(cmd.Flags(), &asJSON)
+	r.settings.addPager(cmd.Flags())
 	return cmd
+}
+
+// maxSearchWords bounds what is read from stdin to be searched for, in bytes; a
+// search takes less, and says so.
+const maxSearchWords = 64 << 10
+
+// searchWords is what to search for: the arguments, or stdin for "-".
+func (r *root) searchWords(args []string) (string, error) {
+	switch {
+	case len(args) == 0:
+		return "", usageError("mcp-bridge tools search --help", "tools search requires words to search for")
+	case !slices.Equal(args, []string{"-"}):
+		return strings.Join(args, " "), nil
+	}
+	data, err := io.ReadAll(io.LimitReader(r.io.In, maxSearchWords))
+	if err != nil {
+		return "", fmt.Errorf("read stdin: %w", err)
+	}
+	return strings.Join(strings.Fields(string(data)), " "), nil
 }
 
 // shellNote has the ways of a shell for those of Python, in what a search says.
@@ -69,11 +94,16 @@ var shellHint = strings.NewReplacer(
 )
 
 // writeHits prints a line for each hit; what else there is to say goes to stderr.
-func (r *root) writeHits(result discovery.Result) error {
-	for _, hit := range result.Hits {
-		if _, err := fmt.Fprintf(r.io.Out, "%-*s  %s\n", widest(result.Hits), hit.Server, oneLine(hit.Signature, hit.Description)); err != nil {
-			return err
+func (r *root) writeHits(ctx context.Context, result discovery.Result) error {
+	err := r.page(ctx, func(d *display) error {
+		t := d.newTable()
+		for _, hit := range result.Hits {
+			t.add(styledCell(hit.Server, faint), signatureCell(hit.Signature), plainCell(firstLine(hit.Description)))
 		}
+		return t.write()
+	})
+	if err != nil {
+		return err
 	}
 	if result.Note != "" {
 		fmt.Fprintln(r.io.Err, result.Note)
@@ -82,14 +112,6 @@ func (r *root) writeHits(result discovery.Result) error {
 		return errShown
 	}
 	return nil
-}
-
-func widest(hits []discovery.Hit) int {
-	width := 0
-	for _, hit := range hits {
-		width = max(width, len(hit.Server))
-	}
-	return min(width, 24)
 }
 
 func (r *root) toolsListCommand() *cobra.Command {
@@ -107,7 +129,8 @@ func (r *root) toolsListCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(cmd.Flags(), &asJSON)
+	r.settings.addPager(cmd.Flags())
 	return cmd
 }
 
@@ -131,24 +154,28 @@ func (r *root) listTools(ctx context.Context, p *proxy.Proxy, servers []string, 
 			continue
 		}
 		all[server] = docs
-		if asJSON {
-			continue
-		}
-		for _, doc := range docs {
-			if _, err := fmt.Fprintln(r.io.Out, oneLine(doc.Signature, doc.Description)); err != nil {
-				return err
+	}
+	err := r.writeTools(ctx, servers, all, asJSON)
+	if err == nil && failed {
+		err = errShown
+	}
+	return err
+}
+
+// writeTools prints the tools of servers, in that order.
+func (r *root) writeTools(ctx context.Context, servers []string, all map[string][]discovery.ToolDoc, asJSON bool) error {
+	if asJSON {
+		return r.writeJSON(all)
+	}
+	return r.page(ctx, func(d *display) error {
+		t := d.newTable()
+		for _, server := range servers {
+			for _, doc := range all[server] {
+				t.add(signatureCell(doc.Signature), plainCell(firstLine(doc.Description)))
 			}
 		}
-	}
-	if asJSON {
-		if err := r.writeJSON(all); err != nil {
-			return err
-		}
-	}
-	if failed {
-		return errShown
-	}
-	return nil
+		return t.write()
+	})
 }
 
 func (r *root) toolsDescribeCommand() *cobra.Command {
@@ -169,92 +196,37 @@ func (r *root) toolsDescribeCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return r.writeJSON(doc)
+					return r.writeJSON(describedTool{server, doc})
 				}
 				text, err := p.Describe(cmd.Context(), server, doc.Name, discovery.Detail(detail))
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(r.io.Out, text)
-				return err
+				return r.page(cmd.Context(), func(d *display) error { return d.describe(text) })
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(cmd.Flags(), &asJSON)
+	r.settings.addPager(cmd.Flags())
 	cmd.Flags().StringVar(&detail, "detail", "help", "how much: brief, signature, help or full")
 	return cmd
 }
 
-func (r *root) toolsCallCommand() *cobra.Command {
-	var arguments string
-	var raw bool
-	cmd := &cobra.Command{
-		Use:     "call SERVER.TOOL [--json ARGUMENTS]",
-		Short:   "Call a tool and print what it returns",
-		Example: `  mcp-bridge tools call everything.get_sum --json '{"a": 2, "b": 3}'`,
-		Args:    oneTool,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var fields map[string]json.RawMessage
-			if err := json.Unmarshal([]byte(arguments), &fields); err != nil || fields == nil {
-				return usageError(`for example --json '{"title": "x"}'`, "--json must be a JSON object: %s", arguments)
-			}
-			return r.withProxy(func(p *proxy.Proxy, _ *discovery.Config) error {
-				server, doc, err := findTool(cmd.Context(), p, args[0])
-				if err != nil {
-					return err
-				}
-				result, err := p.Call(cmd.Context(), server, doc.Name, json.RawMessage(arguments))
-				if err != nil {
-					return err
-				}
-				return r.writeResult(result, raw)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&arguments, "json", "{}", "the arguments, a JSON object")
-	cmd.Flags().BoolVar(&raw, "raw", false, "print the whole CallToolResult as JSON")
-	return cmd
+// A describedTool is what `tools describe --json` prints.
+type describedTool struct {
+	Server string `json:"server"`
+	discovery.ToolDoc
 }
 
-// writeResult prints a CallToolResult: text as it is, other content as a note.
-// That of a failed call goes to stderr.
-func (r *root) writeResult(result json.RawMessage, raw bool) error {
-	var parsed struct {
-		Content []struct {
-			Type     string `json:"type"`
-			Text     string `json:"text"`
-			MIMEType string `json:"mimeType"`
-			Data     []byte `json:"data"`
-		} `json:"content"`
-		Structured json.RawMessage `json:"structuredContent"`
-		IsError    bool            `json:"isError"`
+// describe writes the documentation of a tool, which begins with its signature.
+func (d *display) describe(text string) error {
+	first, rest, _ := strings.Cut(printable(text), "\n")
+	line := ""
+	for _, s := range signatureCell(first) {
+		line += d.paint(s.text, s.style)
 	}
-	if err := json.Unmarshal(result, &parsed); err != nil {
-		return fmt.Errorf("the server's result is not a CallToolResult: %w", err)
-	}
-	out := r.io.Out
-	if parsed.IsError {
-		out = r.io.Err
-	}
-	switch {
-	case raw:
-		fmt.Fprintf(r.io.Out, "%s\n", result)
-	case len(parsed.Content) == 0 && parsed.Structured != nil:
-		fmt.Fprintf(out, "%s\n", parsed.Structured)
-	}
-	for _, block := range parsed.Content {
-		switch {
-		case raw:
-		case block.Type == "text":
-			fmt.Fprintln(out, block.Text)
-		default:
-			fmt.Fprintf(out, "[%s %s, %d bytes; --raw shows it]\n", block.Type, block.MIMEType, len(block.Data))
-		}
-	}
-	if parsed.IsError {
-		return errShown
-	}
-	return nil
+	_, err := fmt.Fprintln(d.w, strings.TrimSuffix(line+"\n"+rest, "\n"))
+	return err
 }
 
 // oneTool is for commands that take SERVER.TOOL.
@@ -344,15 +316,19 @@ func (r *root) withProxy(f func(*proxy.Proxy, *discovery.Config) error) error {
 	return f(p, config)
 }
 
-func (r *root) writeJSON(v any) error {
-	encoder := json.NewEncoder(r.io.Out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+// signatureCell is a signature like github.create_issue(title: str), its names in
+// styles.
+func signatureCell(signature string) cell {
+	path, rest, ok := strings.Cut(signature, "(")
+	server, tool, dotted := strings.Cut(path, ".")
+	if !ok || !dotted || strings.ContainsRune(path, ' ') { // a server that is not listed yet
+		return styledCell(signature, faint)
+	}
+	return cell{{server + ".", faint}, {tool, bold}, {"(" + rest, unstyled}}
 }
 
-// oneLine is a signature with the first line of a description.
-func oneLine(signature, description string) string {
+// firstLine is that of a description.
+func firstLine(description string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
-	return strings.TrimRight(signature+"   "+first, " ")
+	return first
 }
