@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,11 +44,10 @@ type session struct {
 	// changed holds a token when the server's tools have changed.
 	changed chan struct{}
 	since   time.Time
-	usage   *usage
+	calls   atomic.Int64 // made so far; far below zero when retired
 
 	stopping chan struct{}
 	stopOnce sync.Once
-	reason   string        // why it was stopped, for whom that cuts short; read after stopping
 	done     chan struct{} // closed by who runs watch
 }
 
@@ -89,7 +89,6 @@ func connect(ctx context.Context, server discovery.Server, opts sessionOptions) 
 		proc:     proc,
 		changed:  make(chan struct{}, 1),
 		since:    time.Now(),
-		usage:    newUsage(),
 		stopping: make(chan struct{}),
 		done:     make(chan struct{}),
 	}
@@ -216,25 +215,27 @@ func (s *session) watch(ctx context.Context) {
 		case <-time.After(exitGrace):
 		}
 	}
-	s.stop("")
+	s.stop()
 	s.proc.Stop()
 	_ = s.mcp.Close()
 }
 
 // stop makes watch end the session.
-func (s *session) stop(reason string) {
-	s.stopOnce.Do(func() {
-		s.reason = reason
-		close(s.stopping)
-	})
-}
+func (s *session) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
+// use must be called before a call. It reports false if the session is retired.
+func (s *session) use() bool { return s.calls.Add(1) > 0 }
+
+const retiredCalls = -1 << 62
 
 // retire stops a session that has never been used.
 func (s *session) retire() {
-	if s.usage.closeUnused() {
-		s.stop("")
+	if s.calls.CompareAndSwap(0, retiredCalls) {
+		s.stop()
 	}
 }
+
+func (s *session) retired() bool { return s.calls.Load() < 0 }
 
 // over reports whether the session can no longer be used.
 func (s *session) over() bool {
@@ -243,7 +244,7 @@ func (s *session) over() bool {
 	case <-s.gate.dead:
 	case <-s.proc.Exited():
 	default:
-		return s.usage.isClosed()
+		return false
 	}
 	return true
 }
@@ -262,13 +263,6 @@ func (s *session) fault() error {
 
 // why describes how a session that is over ended.
 func (s *session) why() string {
-	select {
-	case <-s.stopping:
-		if s.reason != "" {
-			return s.reason
-		}
-	default:
-	}
 	if fault := s.fault(); fault != nil {
 		return "was stopped: " + fault.Error()
 	}

@@ -12,10 +12,10 @@ import (
 func (r *root) serversCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "servers",
-		Short: "Show the configured MCP servers",
+		Short: "Show, check and change the configured MCP servers",
 		RunE:  needsSubcommand,
 	}
-	cmd.AddCommand(r.serversListCommand())
+	cmd.AddCommand(r.serversListCommand(), r.serversImportCommand())
 	return cmd
 }
 
