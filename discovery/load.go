@@ -59,7 +59,7 @@ func Load(opts LoadOptions) *Config {
 	for _, file := range opts.Files {
 		l.loadNamed(file)
 	}
-	l.assignIdents()
+	l.config.assignIdents()
 	return &l.config
 }
 
@@ -232,12 +232,12 @@ func (l *loader) problem(file, server string, err error) {
 	}
 }
 
-func (l *loader) assignIdents() {
-	names := make([]string, len(l.config.Servers))
-	for i, s := range l.config.Servers {
+func (c *Config) assignIdents() {
+	names := make([]string, len(c.Servers))
+	for i, s := range c.Servers {
 		names[i] = s.Name
 	}
 	for i, ident := range ServerIdents(names) {
-		l.config.Servers[i].Ident = ident
+		c.Servers[i].Ident = ident
 	}
 }

@@ -140,4 +140,7 @@ func (p Problem) String() string {
 type Config struct {
 	Servers  []Server  // in order of folders, files and definitions
 	Problems []Problem // in the same order
+	// Kept names the servers whose definition is one read before, for what there
+	// is now cannot be used; see Watch. Load keeps none.
+	Kept []string
 }
