@@ -26,6 +26,28 @@ func ServerIdents(names []string) []string {
 	return identifiers(names, pythonKeywords+" "+toolsAttributes)
 }
 
+// MoreServerIdents is ServerIdents where some have theirs already: those that are
+// not empty stay as they are, unless two are the same.
+func MoreServerIdents(names, idents []string) []string {
+	taken := make(map[string]bool, len(names))
+	all := make([]string, len(names))
+	var rest []string
+	for i, ident := range idents {
+		if ident == "" || taken[ident] {
+			rest = append(rest, names[i])
+			continue
+		}
+		all[i], taken[ident] = ident, true
+	}
+	more := uniqueIdents(rest, wordSet(pythonKeywords+" "+toolsAttributes), taken)
+	for i := range all {
+		if all[i] == "" {
+			all[i], more = more[0], more[1:]
+		}
+	}
+	return all
+}
+
 // ServerAliases returns for each server further names that lead to it and to no
 // other: its identifier in snake_case, if it has capitals.
 func ServerAliases(names, idents []string) [][]string {

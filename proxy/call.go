@@ -32,15 +32,25 @@ const (
 //
 // Errors are *[Error].
 func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	u, err := p.upstream(server)
+	if _, err := p.upstream(server); err != nil {
+		return nil, err
+	}
+	args, err := checkArguments(args)
 	if err != nil {
 		return nil, err
 	}
-	if args, err = checkArguments(args); err != nil {
-		return nil, err
-	}
 	allowed := permit{begun: time.Now()}
-	return twice(ctx, func() (json.RawMessage, error) { return u.call(ctx, tool, args, &allowed) })
+	var asked *running
+	return twice(ctx, func() (json.RawMessage, error) {
+		u, err := p.upstream(server)
+		if err != nil {
+			return nil, err
+		}
+		if asked != u.running {
+			allowed.id, asked = "", u.running // what was allowed was not allowed to another server
+		}
+		return u.call(ctx, tool, args, &allowed)
+	})
 }
 
 func checkArguments(args json.RawMessage) (json.RawMessage, error) {

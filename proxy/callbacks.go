@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/sandbox-image/wire"
@@ -38,6 +39,8 @@ const (
 // The methods are tools/call, tools/search, tools/list, tools/describe, servers/list,
 // resources/list, resources/templates, resources/read, prompts/list,
 // prompts/get, and those of extra, which may be nil; the notification cancel ends a request.
+// A sandbox that has asked for servers or tools gets the notification changed, once, when
+// what there is of them has changed.
 // Options.MaxInFlight requests are answered at a time; a bounded number wait,
 // and more are refused.
 func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[string]Handler) error {
@@ -68,7 +71,9 @@ func (p *Proxy) ServeCallbacks(ctx context.Context, conn *wire.Conn, extra map[s
 		case <-over:
 		}
 	})
+	p.register(c)
 	err := c.serve(served)
+	p.unregister(c)
 	close(over)
 	end()
 	if !errors.Is(err, wire.ErrResynced) {
@@ -97,6 +102,10 @@ type callbacks struct {
 	sending chan struct{}   // holds a token while somebody sends
 	ended   <-chan struct{} // closed when nobody waits for answers any more
 	running sync.WaitGroup  // these, and those that wait for a slot
+
+	// asked is set when the sandbox asks for what it may keep: it is told once when
+	// that has changed.
+	asked atomic.Bool
 
 	mu       sync.Mutex
 	inFlight map[int64]context.CancelFunc // of the same, by id
@@ -369,6 +378,7 @@ func (c *callbacks) toolsList(ctx context.Context, params json.RawMessage) (json
 	if err := decodeParams(params, &list); err != nil {
 		return nil, err
 	}
+	c.asked.Store(true)
 	tools, err := c.proxy.Tools(ctx, list.Server)
 	if err != nil {
 		return nil, err
@@ -393,6 +403,7 @@ func (c *callbacks) toolsDescribe(ctx context.Context, params json.RawMessage) (
 }
 
 func (c *callbacks) serversList(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+	c.asked.Store(true)
 	return c.marshal(ctx, map[string][]ServerInfo{"servers": c.proxy.Servers()})
 }
 
@@ -409,4 +420,29 @@ func decodeParams(params json.RawMessage, into any) error {
 		return errorf(Invalid, "", "the request's parameters are malformed")
 	}
 	return nil
+}
+
+func (p *Proxy) register(c *callbacks) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.serving[c] = struct{}{}
+}
+
+// unregister must be called before what runs for c is waited for.
+func (p *Proxy) unregister(c *callbacks) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.serving, c)
+}
+
+// tellChange tells sandboxes that what they know of servers and tools may be old.
+// It waits for none of them.
+func (p *Proxy) tellChange() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.serving {
+		if c.asked.Swap(false) {
+			c.running.Go(func() { c.send(&wire.Message{Method: "changed"}) })
+		}
+	}
 }

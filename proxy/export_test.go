@@ -5,7 +5,7 @@ func (p *Proxy) LimitUnread(all, each int) { p.unread = newBudget(all, each) }
 
 // Unanswered returns for how many results of a running server somebody waits.
 func (p *Proxy) Unanswered(server string) (n int) {
-	g := p.names[server].start.value.gate
+	g := p.all().names[server].start.value.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.asked {

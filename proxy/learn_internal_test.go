@@ -17,7 +17,7 @@ func TestLearningIsASmallShare(t *testing.T) {
 		{"as dear as the call", time.Millisecond, time.Millisecond, alwaysObserved, 25},
 		{"far dearer", time.Millisecond, time.Second, alwaysObserved, alwaysObserved},
 	} {
-		u := &upstream{}
+		u := &upstream{running: newRunning()}
 		u.lessons.of = make(map[string]*lesson)
 		observed := 0
 		for range 1000 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -32,6 +33,9 @@ type Options struct {
 	// that; without one they are refused.
 	Approver Approver
 
+	IdleTimeout  time.Duration // of a server that does not say; 0 is for ever
+	DrainTimeout time.Duration // for the calls of a server whose definition has changed; default 2 min
+
 	MaxInFlight     int // requests of one callback connection at a time; default 64
 	ListConcurrency int // servers started at a time to be searched; default 4
 }
@@ -52,6 +56,9 @@ func (o Options) withDefaults() Options {
 	if o.SearchWait <= 0 {
 		o.SearchWait = 15 * time.Second
 	}
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = 2 * time.Minute
+	}
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = 64
 	}
@@ -64,10 +71,9 @@ func (o Options) withDefaults() Options {
 // A Proxy holds the upstream servers. Its methods may be called concurrently.
 // The caller must Close it.
 type Proxy struct {
-	opts  Options
-	order []*upstream          // as configured
-	names map[string]*upstream // by name, by identifier and by alias
-	index indexCache
+	opts   Options
+	roster atomic.Pointer[roster]
+	index  indexCache
 
 	unread *budget // for the results that sandboxes have yet to read
 
@@ -79,6 +85,9 @@ type Proxy struct {
 	closing chan struct{}  // closed by Close
 	work    sync.WaitGroup // everything in the background; Close waits
 	parked  []*session     // started for a search; the oldest first
+	serving map[*callbacks]struct{}
+
+	reloading sync.Mutex // held by Reload
 }
 
 // New returns a Proxy. It starts nothing: a server starts when it is needed.
@@ -86,55 +95,14 @@ func New(opts Options) *Proxy {
 	opts = opts.withDefaults()
 	p := &Proxy{
 		opts:    opts,
-		names:   make(map[string]*upstream, 2*len(opts.Servers)),
 		listers: make(chan struct{}, opts.ListConcurrency),
 		asking:  make(chan struct{}, maxAsking),
 		closing: make(chan struct{}),
 		unread:  newBudget(maxAllUnread, maxUnread),
+		serving: make(map[*callbacks]struct{}),
 	}
-	for _, server := range opts.Servers {
-		if p.names[server.Name] != nil {
-			opts.Logger.Warn("server is configured twice", "server", server.Name)
-			continue
-		}
-		u := &upstream{
-			proxy:  p,
-			server: server,
-			text:   newRedactor(server),
-			logger: opts.Logger.With("server", server.Name),
-		}
-		p.order = append(p.order, u)
-		p.names[server.Name] = u
-	}
-	p.nameIdents()
+	p.roster.Store(p.newRoster(opts.Servers, nil))
 	return p
-}
-
-// nameIdents makes servers reachable by identifier; a name wins over another
-// server's identifier.
-func (p *Proxy) nameIdents() {
-	names := make([]string, len(p.order))
-	for i, u := range p.order {
-		names[i] = u.server.Name
-	}
-	idents := discovery.ServerIdents(names)
-	for i, u := range p.order {
-		if u.server.Ident == "" {
-			u.server.Ident = idents[i]
-		}
-		idents[i] = u.server.Ident
-		if p.names[u.server.Ident] == nil {
-			p.names[u.server.Ident] = u
-		}
-	}
-	for i, aliases := range discovery.ServerAliases(names, idents) {
-		p.order[i].aliases = aliases
-		for _, alias := range aliases {
-			if p.names[alias] == nil {
-				p.names[alias] = p.order[i]
-			}
-		}
-	}
 }
 
 // Close ends every server with everything it started, and waits until they are
@@ -183,13 +151,14 @@ func (p *Proxy) background(ctx context.Context, f func(context.Context)) bool {
 
 // upstream returns the enabled server of that name or identifier.
 func (p *Proxy) upstream(server string) (*upstream, error) {
-	u := p.names[server]
+	all := p.all()
+	u := all.names[server]
 	switch {
 	case p.isClosed():
 		return nil, closedError()
 	case u == nil:
-		names := make([]string, len(p.order))
-		for i, u := range p.order {
+		names := make([]string, len(all.order))
+		for i, u := range all.order {
 			names[i] = u.server.Name
 		}
 		return nil, errorf(UnknownServer, DidYouMean(server, names, "see tools.servers()"), "there is no server %s", quoteName(server))
@@ -213,8 +182,9 @@ type ServerInfo struct {
 // Servers describes all configured servers, in their configured order. It
 // starts none.
 func (p *Proxy) Servers() []ServerInfo {
-	infos := make([]ServerInfo, len(p.order))
-	for i, u := range p.order {
+	all := p.all()
+	infos := make([]ServerInfo, len(all.order))
+	for i, u := range all.order {
 		state, failed := u.state()
 		infos[i] = ServerInfo{
 			Name:        u.server.Name,
@@ -243,10 +213,16 @@ func (p *Proxy) Servers() []ServerInfo {
 //
 // Errors are *[Error].
 func (p *Proxy) Describe(ctx context.Context, server, tool string, detail discovery.Detail) (string, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return "", err
-	}
+	return twice(ctx, func() (string, error) {
+		u, err := p.upstream(server)
+		if err != nil {
+			return "", err
+		}
+		return u.describe(ctx, tool, detail)
+	})
+}
+
+func (u *upstream) describe(ctx context.Context, tool string, detail discovery.Detail) (string, error) {
 	set := u.known()
 	if set == nil || set.names[tool] == "" {
 		s, err := u.session(ctx)
@@ -272,10 +248,16 @@ func (p *Proxy) Describe(ctx context.Context, server, tool string, detail discov
 //
 // Errors are *[Error]. The caller must not change the result.
 func (p *Proxy) Tools(ctx context.Context, server string) ([]discovery.ToolDoc, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, err
-	}
+	return twice(ctx, func() ([]discovery.ToolDoc, error) {
+		u, err := p.upstream(server)
+		if err != nil {
+			return nil, err
+		}
+		return u.documents(ctx)
+	})
+}
+
+func (u *upstream) documents(ctx context.Context) ([]discovery.ToolDoc, error) {
 	if set := u.known(); set != nil {
 		return u.shown(set), nil
 	}

@@ -51,6 +51,10 @@ func twice[T any](ctx context.Context, f func() (T, error)) (T, error) {
 // offered makes a request for one of the things that a server may offer.
 func (u *upstream) offered(ctx context.Context, kind kindOf, r request) (json.RawMessage, error) {
 	return twice(ctx, func() (json.RawMessage, error) {
+		u, err := u.proxy.upstream(u.server.Name) // which may be another by now
+		if err != nil {
+			return nil, err
+		}
 		s, err := u.session(ctx)
 		if err != nil {
 			return nil, err
@@ -64,15 +68,29 @@ func (u *upstream) offered(ctx context.Context, kind kindOf, r request) (json.Ra
 
 // send makes a request and returns the result as the JSON that the server sent.
 func (u *upstream) send(ctx context.Context, s *session, r request) (json.RawMessage, error) {
-	if !r.glance && !s.use() {
-		return nil, u.broken(ctx, s, r.what, false, errNotSent)
+	if !r.glance {
+		if err := u.limit.enter(ctx, r.what); err != nil {
+			return nil, err
+		}
+		defer u.limit.leave()
+		if !s.usage.begin() {
+			if u.isRetired() {
+				return nil, u.retiredError()
+			}
+			return nil, u.broken(ctx, s, r.what, false, errNotSent)
+		}
+		defer s.usage.end()
 	}
+	ctx, cancel := u.clock(ctx)
+	defer cancel()
 	ctx, result := withSink(ctx, r.method, r.stub)
 	result.share = shareOf(ctx)
 	err := r.send(ctx, s.mcp)
 	switch out := s.gate.finish(result); {
 	case out.raw != nil:
 		return out.raw, nil
+	case u.timedOut(ctx, r.what) != nil:
+		return nil, u.timedOut(ctx, r.what)
 	case errors.Is(out.refusal, errUnread) && ctx.Err() != nil:
 		return nil, doneError(ctx, r.what)
 	case errors.Is(out.refusal, errUnread):

@@ -64,7 +64,7 @@ func (p *Proxy) owner(ctx context.Context, uri string) (*upstream, error) {
 	wait, cancel := context.WithTimeout(ctx, p.opts.SearchWait)
 	defer cancel()
 	var running, others []*upstream
-	for _, u := range p.order {
+	for _, u := range p.all().order {
 		switch state, _ := u.state(); state {
 		case "disabled":
 		case "ready":
@@ -237,11 +237,11 @@ func (c *callbacks) list(ctx context.Context, params json.RawMessage, kind kindO
 func (p *Proxy) listThings(ctx context.Context, server string, kind kindOf) (*things, error) {
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, err
-	}
 	return twice(ctx, func() (*things, error) {
+		u, err := p.upstream(server)
+		if err != nil {
+			return nil, err
+		}
 		s, err := u.session(ctx)
 		if err != nil {
 			return nil, err

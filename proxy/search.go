@@ -58,7 +58,7 @@ func (p *Proxy) listMissing(ctx context.Context) string {
 	var waiting []*upstream
 	var flights []*flight[*toolset]
 	var failed []string
-	for _, u := range p.order {
+	for _, u := range p.all().order {
 		if u.server.Disabled || u.known() != nil {
 			continue
 		}
@@ -167,7 +167,7 @@ func (p *Proxy) park(s *session) {
 // refresh writes the signature of a hit as it is now: what is learned of results
 // does not change what is found.
 func (p *Proxy) refresh(hit *discovery.Hit) {
-	u := p.names[hit.Server]
+	u := p.all().names[hit.Server]
 	if u == nil {
 		return
 	}
@@ -212,7 +212,7 @@ func (c *indexCache) get(p *Proxy) *discovery.Index {
 	if c.index == nil || c.version != version {
 		c.version = version
 		var servers []discovery.IndexedServer
-		for _, u := range p.order {
+		for _, u := range p.all().order {
 			if u.server.Disabled {
 				continue
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,10 +43,11 @@ type session struct {
 	// changed holds a token when the server's tools have changed.
 	changed chan struct{}
 	since   time.Time
-	calls   atomic.Int64 // made so far; far below zero when retired
+	usage   *usage
 
 	stopping chan struct{}
 	stopOnce sync.Once
+	reason   string        // why it was stopped, for whom that cuts short; read after stopping
 	done     chan struct{} // closed by who runs watch
 }
 
@@ -89,6 +89,7 @@ func connect(ctx context.Context, server discovery.Server, opts sessionOptions) 
 		proc:     proc,
 		changed:  make(chan struct{}, 1),
 		since:    time.Now(),
+		usage:    newUsage(),
 		stopping: make(chan struct{}),
 		done:     make(chan struct{}),
 	}
@@ -215,27 +216,25 @@ func (s *session) watch(ctx context.Context) {
 		case <-time.After(exitGrace):
 		}
 	}
-	s.stop()
+	s.stop("")
 	s.proc.Stop()
 	_ = s.mcp.Close()
 }
 
 // stop makes watch end the session.
-func (s *session) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
-
-// use must be called before a call. It reports false if the session is retired.
-func (s *session) use() bool { return s.calls.Add(1) > 0 }
-
-const retiredCalls = -1 << 62
+func (s *session) stop(reason string) {
+	s.stopOnce.Do(func() {
+		s.reason = reason
+		close(s.stopping)
+	})
+}
 
 // retire stops a session that has never been used.
 func (s *session) retire() {
-	if s.calls.CompareAndSwap(0, retiredCalls) {
-		s.stop()
+	if s.usage.closeUnused() {
+		s.stop("")
 	}
 }
-
-func (s *session) retired() bool { return s.calls.Load() < 0 }
 
 // over reports whether the session can no longer be used.
 func (s *session) over() bool {
@@ -244,7 +243,7 @@ func (s *session) over() bool {
 	case <-s.gate.dead:
 	case <-s.proc.Exited():
 	default:
-		return false
+		return s.usage.isClosed()
 	}
 	return true
 }
@@ -263,6 +262,13 @@ func (s *session) fault() error {
 
 // why describes how a session that is over ended.
 func (s *session) why() string {
+	select {
+	case <-s.stopping:
+		if s.reason != "" {
+			return s.reason
+		}
+	default:
+	}
 	if fault := s.fault(); fault != nil {
 		return "was stopped: " + fault.Error()
 	}

@@ -204,6 +204,10 @@ func (u *upstream) listFailure() *Error {
 func (u *upstream) listNow(ctx context.Context, s *session) (*toolset, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.proxy.opts.StartTimeout)
 	defer cancel()
+	if !s.usage.hold() {
+		return nil, u.broken(ctx, s, "listing its tools", false, errNotSent)
+	}
+	defer s.usage.end()
 	l := &listing{}
 	err := l.collect(ctx, s)
 	if l.tooDeep > 0 {
@@ -249,6 +253,9 @@ func (u *upstream) store(tools []discovery.Tool, complete bool) *toolset {
 	u.tools.set = set
 	u.tools.mu.Unlock()
 	u.proxy.index.invalidate()
+	if before != nil {
+		u.proxy.tellChange()
+	}
 	return set
 }
 

@@ -18,13 +18,23 @@ const (
 	stableAfter = 30 * time.Second
 )
 
-// An upstream is one configured server, running or not.
+// An upstream is one configured server, running or not. It does not change, but
+// for what is running: a new definition of the server makes a new one, which
+// goes on with that if the same would be started.
 type upstream struct {
 	proxy   *Proxy
 	server  discovery.Server
 	aliases []string
 	text    *redactor
 	logger  *slog.Logger
+	limit   *limiter
+	*running
+}
+
+// running is what there is of a server beside its definition.
+type running struct {
+	after   <-chan struct{} // before the first start this is waited for; nil for nothing
+	retired chan struct{}   // closed when the definition no longer counts
 
 	mu        sync.Mutex
 	start     *flight[*session] // the current start and its session; nil before the first
@@ -35,6 +45,17 @@ type upstream struct {
 
 	tools   toolbox // these have locks of their own
 	lessons lessons
+}
+
+func newRunning() *running { return &running{retired: make(chan struct{})} }
+
+func (r *running) isRetired() bool {
+	select {
+	case <-r.retired:
+		return true
+	default:
+		return false
+	}
 }
 
 // A flight is one piece of work that many callers wait for.
@@ -75,6 +96,10 @@ func (f *flight[T]) landed() bool {
 // ctx bounds the caller's wait; the start goes on without it.
 func (u *upstream) session(ctx context.Context) (*session, error) {
 	u.mu.Lock()
+	if u.isRetired() {
+		u.mu.Unlock()
+		return nil, u.retiredError()
+	}
 	f := u.start
 	if f == nil || f.landed() && (f.err != nil || f.value.over()) {
 		f = u.begin(ctx, f)
@@ -93,11 +118,7 @@ func (u *upstream) begin(ctx context.Context, last *flight[*session]) *flight[*s
 		if last != nil && last.err == nil {
 			<-last.value.done // two processes of one server may not get along
 		}
-		if err := sleep(ctx, u.backoff()); err != nil {
-			f.land(nil, closedError())
-			return
-		}
-		s, err := u.connect(ctx)
+		s, err := u.connectInTurn(ctx)
 		f.land(s, err)
 		if err == nil {
 			u.run(ctx, s)
@@ -109,12 +130,39 @@ func (u *upstream) begin(ctx context.Context, last *flight[*session]) *flight[*s
 	return f
 }
 
+// connectInTurn connects when it is time to, unless the definition changes first.
+func (u *upstream) connectInTurn(ctx context.Context) (*session, error) {
+	starting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-u.retired:
+			cancel()
+		case <-starting.Done():
+		}
+	}()
+	if u.after != nil {
+		select {
+		case <-u.after:
+		case <-starting.Done():
+		}
+	}
+	if err := sleep(starting, u.backoff()); err != nil {
+		if u.isRetired() {
+			return nil, u.retiredError()
+		}
+		return nil, closedError()
+	}
+	return u.connect(starting)
+}
+
 // run looks after a session until nothing is left of it.
 func (u *upstream) run(ctx context.Context, s *session) {
 	defer close(s.done)
 	alive, over := context.WithCancel(ctx)
 	var follower sync.WaitGroup
 	follower.Go(func() { u.follow(alive, s) })
+	follower.Go(func() { u.rest(alive, s) })
 	s.watch(ctx)
 	over()
 	follower.Wait()
@@ -170,6 +218,9 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	s, err := u.dial(ctx)
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if err != nil && u.isRetired() {
+		return nil, u.retiredError()
+	}
 	if err != nil {
 		e := u.startError(ctx, err)
 		u.failures++
@@ -214,7 +265,7 @@ func (u *upstream) dial(ctx context.Context) (*session, error) {
 
 // ended notes that a session is over and its process gone.
 func (u *upstream) ended(s *session) {
-	if u.proxy.isClosed() || s.retired() {
+	if u.proxy.isClosed() || s.usage.isClosed() {
 		return
 	}
 	u.mu.Lock()

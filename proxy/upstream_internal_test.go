@@ -9,7 +9,7 @@ import (
 // wait for; one that failed long ago is started at once.
 func TestRest(t *testing.T) {
 	failed := &Error{Message: "it exited"}
-	u := &upstream{failures: 9, failed: failed, failedAt: time.Now()}
+	u := &upstream{running: &running{failures: 9, failed: failed, failedAt: time.Now()}}
 	if got := u.resting(); got != failed {
 		t.Errorf("just failed: %v", got)
 	}
