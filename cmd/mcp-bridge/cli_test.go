@@ -51,6 +51,9 @@ func TestCommands(t *testing.T) {
 		{"odd subcommand", []string{"servers", "lst"}, "", exitUsage, nil, []string{"did you mean list?"}},
 		{"group alone", []string{"tools"}, "", exitOK, []string{"search", "list", "describe", "call"}, nil},
 
+		{"completion for PowerShell", []string{"completion", "powershell"}, "", exitOK, []string{"Register-ArgumentCompleter", "__complete"}, nil},
+		{"completion for an unknown shell", []string{"completion", "tcsh"}, "", exitUsage, nil, []string{"tcsh"}},
+
 		{"exec code", []string{"exec", "-c", "1 + 1"}, "", exitOK, []string{"2\n"}, nil},
 		{"exec file", []string{"exec", file}, "", exitOK, []string{"from a file\n42\n"}, nil},
 		{"exec stdin", []string{"exec", "-"}, "print('from stdin')", exitOK, []string{"from stdin\n"}, nil},

@@ -2,44 +2,123 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestRunOnTerminal starts run as a person does who does not know it yet.
-func TestRunOnTerminal(t *testing.T) {
-	t.Parallel()
+// A terminalOf is a pseudo terminal, and what has been shown on it.
+type terminalOf struct {
+	control *os.File // the user's end
+	tty     *os.File // the program's end
+	shown   buffer
+}
+
+// newTerminal returns a terminal of 80 columns and 24 lines, gone with the test.
+func newTerminal(t *testing.T) *terminalOf {
+	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer control.Close()
-	fd := int(control.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	t.Cleanup(func() { control.Close() })
+	raw, err := control.SyscallConn() // without Fd, which would make reads block for ever
 	if err != nil {
 		t.Fatal(err)
 	}
-	typed, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	number := 0
+	if ctlErr := raw.Control(func(fd uintptr) {
+		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
+			number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+	}); ctlErr != nil || err != nil {
+		t.Fatal(ctlErr, err)
+	}
+	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer typed.Close()
+	t.Cleanup(func() { tty.Close() })
+	term := &terminalOf{control: control, tty: tty}
+	term.resize(t, 80, 24)
+	go func() {
+		chunk := make([]byte, 4096)
+		for {
+			n, err := control.Read(chunk)
+			_, _ = term.shown.Write(chunk[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return term
+}
+
+// resize gives the terminal another size, and tells who uses it.
+func (x *terminalOf) resize(t *testing.T, columns, lines uint16) {
+	t.Helper()
+	if err := unix.IoctlSetWinsize(int(x.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: lines}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// types sends what a person types.
+func (x *terminalOf) types(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := x.control.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waits until all parts have been shown after the first skip bytes, and returns how
+// much has been shown by then.
+func (x *terminalOf) waits(t *testing.T, skip int, parts ...string) int {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		text := x.shown.String()
+		missing := ""
+		for _, part := range parts {
+			if !strings.Contains(text[skip:], part) {
+				missing = part
+			}
+		}
+		if missing == "" {
+			return len(text)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the terminal never showed %q; it has shown %q", missing, text[skip:])
+		}
+	}
+}
+
+// start starts a program that has this as its terminal.
+func (x *terminalOf) start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+}
+
+// TestRunOnTerminal starts run as a person does who does not know it yet.
+func TestRunOnTerminal(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
 	s := setup{}
 	cmd := s.command(t, "run")
 	var stdout, stderr buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = typed, &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = x.tty, &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	bridges.add(cmd.Process.Pid)
-	if _, err := control.WriteString("\x04"); err != nil { // ^D
-		t.Fatal(err)
-	}
+	x.types(t, "\x04") // ^D
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, stderr.String())
 	}

@@ -143,10 +143,10 @@ func newRoot(stdio IO) *root {
 	r.SetIn(stdio.In)
 	r.SetOut(stdio.Out)
 	r.SetErr(stdio.Err)
-	r.CompletionOptions.DisableDefaultCmd = true
 	r.SetFlagErrorFunc(flagError)
 	r.settings.addCommon(r.PersistentFlags())
 	r.AddCommand(r.runCommand(), r.execCommand(), r.toolsCommand(), r.serversCommand(), r.workspaceCommand(), r.imageCommand(), r.doctorCommand(), r.versionCommand())
+	r.addCompletion()
 	return r
 }
 

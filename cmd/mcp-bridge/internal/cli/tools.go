@@ -28,9 +28,10 @@ func (r *root) toolsSearchCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "search {WORDS... | -}",
-		Short: "Find tools by what they do",
-		Long:  "Find tools by what they do. Words are searched for in all servers, with - those on stdin.",
+		Use:               "search {WORDS... | -}",
+		Short:             "Find tools by what they do",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Long:              "Find tools by what they do. Words are searched for in all servers, with - those on stdin.",
 		Example: "  mcp-bridge tools search create jira issue --limit 3\n" +
 			"  echo create jira issue | mcp-bridge tools search -",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -120,6 +121,8 @@ func (r *root) toolsListCommand() *cobra.Command {
 		Use:   "list [SERVER]",
 		Short: "List the tools of one server, or of all",
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: r.completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.withProxy(func(p *proxy.Proxy, config *discovery.Config) error {
 				if len(config.Servers) == 0 {
@@ -186,6 +189,8 @@ func (r *root) toolsDescribeCommand() *cobra.Command {
 		Short:   "Show a tool's signature, parameters and description",
 		Example: "  mcp-bridge tools describe github.create_issue --detail full",
 		Args:    oneTool,
+
+		ValidArgsFunction: r.completeTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"brief", "signature", "help", "full"}, detail) {
 				return usageError("", "--detail must be brief, signature, help or full, not %q", detail)
@@ -209,6 +214,7 @@ func (r *root) toolsDescribeCommand() *cobra.Command {
 	addJSON(cmd.Flags(), &asJSON)
 	r.settings.addPager(cmd.Flags())
 	cmd.Flags().StringVar(&detail, "detail", "help", "how much: brief, signature, help or full")
+	completeFlag(cmd, "detail", "brief", "signature", "help", "full")
 	return cmd
 }
 

@@ -28,6 +28,8 @@ func (r *root) toolsCallCommand() *cobra.Command {
 			"  mcp-bridge tools call everything.get_sum --json '{\"a\": 2, \"b\": 3}'\n" +
 			"  mcp-bridge tools call files.write_file - < arguments.json",
 		Args: aTool,
+
+		ValidArgsFunction: r.completeCall,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := r.callArguments(args[1:], object, cmd.Flags().Changed("json"))
 			if err != nil {
