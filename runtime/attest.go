@@ -341,6 +341,9 @@ func (a *attestation) mountProblem(m Mount) string {
 	case dir == "/dev" && m.Point == "/dev/mqueue", dir == "/proc", dir == "/sys":
 		return unless(m.ReadOnly || m.isDevice("null"), "read-only")
 	}
+	if a.OwnKernel && m.Point == BindDir && len(a.spec.Binds) > 0 { // the places of folders, and nothing else
+		return unless(m.Type == "erofs" && m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec, "erofs,ro,nosuid,nodev,noexec")
+	}
 	hidden := m.Type == "tmpfs" && m.Root == "/" && m.ReadOnly && m.NoSUID && m.NoDev && m.NoExec
 	return unless(a.HiddenVolumes && hidden, "absent")
 }

@@ -16,12 +16,14 @@ const BindDir = "/mnt"
 const maxBinds = 16
 
 // A Bind shows a folder of the host in the sandbox: read-only, without what is
-// mounted below it, and as it is at each moment. What can be read there is what
-// everybody on the host can read: the sandbox's user has no more rights. Symbolic
-// links in it lead where they do inside the sandbox.
+// mounted below it. What can be read there is what everybody on the host can
+// read: the sandbox's user has no more rights. Symbolic links in it lead where
+// they do inside the sandbox.
 //
-// An engine on another machine has no such folder, and others cannot show one:
-// they refuse the spec with [ErrNoBinds].
+// It is shown as it is at each moment, or by an engine with a kernel of its own
+// as it was when the sandbox started, if it is not too large for that. An engine
+// on another machine has no such folder. Where one cannot be shown, the spec is
+// refused with [ErrNoBinds].
 type Bind struct {
 	Source string // absolute path of a folder on the host, without symbolic links
 	Target string // BindDir and one name

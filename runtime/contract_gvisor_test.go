@@ -26,7 +26,7 @@ import (
 func gvisorOptions(t *testing.T) runtimetest.Options {
 	left := gvisorLeftovers{homes: map[string]*local.Home{}, groups: map[string]*local.OwnCgroup{}, labels: map[string]map[string]string{}}
 	return runtimetest.Options{
-		NoBinds:    true,
+		Snapshots:  true,
 		Name:       "gvisor",
 		Transports: []runtime.Transport{runtime.TransportFD, runtime.TransportStdio},
 		Seccomp:    sandboximage.Seccomp(),

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,12 +36,26 @@ func sharedFolder(t *testing.T, name string) string {
 	return folder
 }
 
-// TestMount shows folders of the host, and lets nobody change them.
+// TestMount shows folders of the host on every engine, and lets nobody change them.
 func TestMount(t *testing.T) {
 	t.Parallel()
+	for _, engine := range attackedEngines() {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			testMount(t, engine, engine == "gvisor")
+		})
+	}
+}
+
+// testMount is of an engine that shows folders as they are, or as they were when
+// the sandbox started.
+func testMount(t *testing.T, engine string, snapshot bool) {
 	data, named := sharedFolder(t, "my data"), sharedFolder(t, "x")
+	if err := os.WriteFile(filepath.Join(data, "private"), []byte("p"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s := setup{args: []string{"--mount=" + data + ":ro", "--mount", named + "=/mnt/other:ro", "--warm=0"}}
-	c := connect(t, s)
+	c := connectOn(t, engine, &s)
 	if got := c.InitializeResult().Instructions; !strings.Contains(got, "/mnt/my_data, /mnt/other, read-only") || strings.Contains(got, data) {
 		t.Errorf("instructions: %s", got)
 	}
@@ -50,14 +65,17 @@ func TestMount(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "later"), []byte("later"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c.wants(t, "open('/mnt/my_data/later').read()", "'later'")
-	if err := os.WriteFile(filepath.Join(data, "private"), []byte("p"), 0o600); err != nil {
-		t.Fatal(err)
+	if snapshot {
+		contains(t, c.fails(t, "open('/mnt/my_data/later')"), "No such file")
 	}
+	contains(t, c.runIn(t, "next", "open('/mnt/my_data/later').read()"), "'later'")
 	contains(t, c.fails(t, "open('/mnt/my_data/private')"), "Permission denied")
 	// By variable and by file, too.
-	byEnv := setup{env: []string{"MCP_BRIDGE_MOUNT=" + named + "," + data + "=/mnt/d"}}
-	if r := shell(t, &byEnv, "exec", "-c", "import os; sorted(os.listdir('/mnt'))"); r.stdout != "['d', 'x']\n" {
+	if engine == rootlessPodman {
+		return
+	}
+	byEnv := setup{args: []string{"--runtime=" + engine}, env: append(engineEnv(t), "MCP_BRIDGE_MOUNT="+named+","+data+"=/mnt/d")}
+	if r := shell(t, &byEnv, "exec", "-c", "import os; sorted(os.listdir('/mnt'))"); r.stdout != "['d', 'x']\n" || snapshot != strings.Contains(r.stderr, "is a snapshot") {
 		t.Errorf("by variable: %+v", r)
 	}
 }
@@ -120,13 +138,17 @@ func TestMountRefused(t *testing.T) {
 	}
 }
 
-// TestMountElsewhere is of engines that cannot show folders.
-func TestMountElsewhere(t *testing.T) {
+// TestMountTooLarge is a folder that an engine cannot copy.
+func TestMountTooLarge(t *testing.T) {
 	t.Parallel()
 	data := sharedFolder(t, "data")
-	s := setup{args: []string{"--mount=" + data, "--runtime=gvisor"}}
-	r := shell(t, &s, "exec", "-c", "1")
-	if r.code == exitOK || !strings.Contains(r.stderr, "folders of the host cannot be mounted") || !strings.Contains(r.stderr, "hint: use --runtime podman or docker") {
+	sparse := filepath.Join(data, "sparse")
+	if err := errors.Join(os.WriteFile(sparse, nil, 0o644), os.Truncate(sparse, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	s := setup{args: []string{"--runtime=gvisor"}, env: engineEnv(t)}
+	r := shell(t, &s, "exec", "--mount="+data, "-c", "1")
+	if r.code == exitOK || !strings.Contains(r.stderr, "too large for a snapshot: it has more than 1024 MiB") || !strings.Contains(r.stderr, "hint: mount a smaller folder") {
 		t.Errorf("gVisor: %+v", r)
 	}
 }

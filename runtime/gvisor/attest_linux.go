@@ -57,6 +57,8 @@ func (s *sandbox) attest(report runtime.Report) error {
 		return failures.New("attest sandbox", fmt.Errorf("%w: %w", runtime.ErrUnsupported, err), "")
 	}
 	outside, err := local.ReadFacts(s.sentry.PID)
+	images, err2 := s.attestImages()
+	err = errors.Join(err, err2)
 	if !s.sentry.Alive() {
 		return s.exitError()
 	}
@@ -68,7 +70,7 @@ func (s *sandbox) attest(report runtime.Report) error {
 		Spec: s.spec, UID: int64(s.uid), GID: int64(s.uid), Transport: s.transport,
 		OwnKernel: true, ExtraTasks: sentryTasks(s.spec.Limits.PIDs),
 	}
-	differences := append(runtime.Attest(want, inside), sentryDifferences(outside)...)
+	differences := slices.Concat(runtime.Attest(want, inside), sentryDifferences(outside), images)
 	if !strings.Contains(report["version"], "gvisor") {
 		differences = append(differences, runtime.Difference{Fact: "kernel", Got: "another one", Want: "gVisor"})
 	}

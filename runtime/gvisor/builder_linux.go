@@ -79,7 +79,7 @@ func (b *builder) directory(dir string, depth int) (string, error) {
 	if depth > maxLinkDepth {
 		return "", fmt.Errorf("too many symbolic links on the way to %.200q", dir)
 	}
-	if dir == "/" {
+	if b.kinds[dir] == fs.ModeDir { // it is no link, and neither is anything above
 		return dir, nil
 	}
 	parent, err := b.directory(path.Dir(dir), depth+1)
@@ -196,7 +196,7 @@ func (b *builder) copyOf(target, name string, mode fs.FileMode, modified time.Ti
 
 // mountPoints are the directories that the engine mounts something on.
 func (b *builder) mountPoints() error {
-	for _, dir := range []string{"/proc", "/sys", "/dev", "/tmp", runtime.Workspace, runtime.FilesDir} {
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/tmp", runtime.BindDir, runtime.Workspace, runtime.FilesDir} {
 		if err := b.mkdir(dir, 0o755); err != nil {
 			return err
 		}
@@ -212,16 +212,44 @@ func (b *builder) finish() error {
 	return errors.Join(makePlain(b.out), b.out.Sync())
 }
 
-// writeFiles makes the image of a spec's files.
-func writeFiles(name string, files fs.FS) error {
-	out, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) //nolint:gosec // in the sandbox's own directory
+// writeImage makes an image in the sandbox's own directory.
+func writeImage(name string, fill func(*builder) error) error {
+	out, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) //nolint:gosec // it is ours alone
 	if err != nil {
 		return err
 	}
 	defer out.Close()
 	b := newBuilder(out, path.Dir(name))
+	if err := fill(b); err != nil {
+		return err
+	}
+	return b.w.Close()
+}
+
+// writeMountPoints makes the image of the directory in which folders appear.
+func writeMountPoints(name string, binds []runtime.Bind) error {
+	return writeImage(name, func(b *builder) error {
+		for _, bind := range binds {
+			if err := b.mkdir(path.Base(bind.Target), 0o755); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeFiles makes the image of a spec's files.
+func writeFiles(name string, files fs.FS) error {
+	err := writeImage(name, func(b *builder) error { return fillFiles(b, files) })
+	if err != nil {
+		return fmt.Errorf("write the sandbox's files: %w", err)
+	}
+	return nil
+}
+
+func fillFiles(b *builder, files fs.FS) error {
 	b.maxEntries, b.maxBytes = maxSpecFiles, maxSpecBytes
-	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -237,8 +265,4 @@ func writeFiles(name string, files fs.FS) error {
 		defer f.Close()
 		return b.file(name, 0o644, b.defaultTime, f)
 	})
-	if err != nil {
-		return fmt.Errorf("write the sandbox's files: %w", err)
-	}
-	return b.w.Close()
 }

@@ -23,7 +23,16 @@ type bundle struct {
 	empty     string // a directory with nothing in it
 	rootfs    string // the EROFS image of the root
 	files     string // that of the spec's files; "" if there are none
-	rlimits   map[string]int64
+	// mountPoints is the image of the directory in which folders of the host appear,
+	// and folders are theirs, in the spec's order.
+	mountPoints string
+	folders     []string
+	rlimits     map[string]int64
+}
+
+// images are the files that the sandbox's kernel gets to read.
+func (b bundle) images() []string {
+	return slices.DeleteFunc(append([]string{b.rootfs, b.files, b.mountPoints}, b.folders...), func(path string) bool { return path == "" })
 }
 
 // write writes config.json into dir.
@@ -96,10 +105,19 @@ func (b bundle) mounts() []specs.Mount {
 		scratch("/tmp", l.TmpBytes),
 		scratch(runtime.Workspace, l.WorkspaceBytes),
 	}
-	if b.files != "" {
+	image := func(at, file string) {
 		mounts = append(mounts, specs.Mount{
-			Destination: runtime.FilesDir, Type: "erofs", Source: b.files, Options: []string{"ro", "nosuid", "nodev", "noexec"},
+			Destination: at, Type: "erofs", Source: file, Options: []string{"ro", "nosuid", "nodev", "noexec"},
 		})
+	}
+	if b.files != "" {
+		image(runtime.FilesDir, b.files)
+	}
+	if len(b.folders) > 0 { // otherwise what the image has there, or nothing
+		image(runtime.BindDir, b.mountPoints)
+	}
+	for i, folder := range b.folders {
+		image(b.spec.Binds[i].Target, folder)
 	}
 	return mounts
 }

@@ -27,6 +27,8 @@ type Engine struct {
 	helper string      // runsc, "" until found
 	closed bool
 
+	snapshots snapshots // of mounted folders
+
 	making sync.Mutex // one root file system at a time
 	host   hostPython // the last that was used; guarded by making
 }
@@ -191,6 +193,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
+	e.snapshots.close()
 	if e.home != nil {
 		return failures.Wrap("close", e.home.Remove())
 	}

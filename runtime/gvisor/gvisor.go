@@ -5,7 +5,9 @@
 // it needs no directory of the host and no gofer process, and so nothing of the
 // host can be seen but what was written into that image. The image is made
 // either of the host's own Python, and nothing else, or of an OCI image from an
-// archive or a registry, which no container engine has to unpack.
+// archive or a registry, which no container engine has to unpack. Folders of the
+// host that a spec shows are copied into images of their own, at each start if
+// they have changed.
 //
 // runsc is a program of its own, of the version [Version]: see [Options.Runsc].
 package gvisor

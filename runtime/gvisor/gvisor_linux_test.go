@@ -158,10 +158,13 @@ for root, dirs, files in os.walk("/"):
 	if len(files) < 500 {
 		t.Errorf("only %d files: the walk has seen nothing", len(files))
 	}
-	for _, path := range []string{canary, home, "/home", "/root", "/etc/shadow", "/etc/hostname", "/etc/machine-id", "/etc/ssl", "/var", "/opt", "/mnt", "/tmp/" + filepath.Base(e.opts.RuntimeDir)} {
+	for _, path := range []string{canary, home, "/home", "/root", "/etc/shadow", "/etc/hostname", "/etc/machine-id", "/etc/ssl", "/var", "/opt", "/tmp/" + filepath.Base(e.opts.RuntimeDir)} {
 		if got := p.Eval(t, fmt.Sprintf("import os; result = os.path.lexists(%q)", path)); got != false {
 			t.Errorf("%s is there", path)
 		}
+	}
+	if got := p.Eval(t, `import os; result = len(os.listdir("/mnt"))`); got != 0.0 {
+		t.Errorf("%v folders are mounted", got)
 	}
 	rootfs, err := e.rootfs(t.Context(), "")
 	if err != nil {

@@ -72,11 +72,17 @@ func interpose(t *testing.T, change func(map[string]any)) string {
 
 // TestMutations weakens every setting of the configuration and every flag in turn.
 func TestMutations(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "x"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	runtimetest.Mutate(t, runtimetest.MutateOptions{
 		Start: func(t *testing.T, change func(map[string]any)) (runtime.Sandbox, error) {
 			engine := open(t, Options{})
 			engine.helper = interpose(t, change)
-			return engine.Start(t.Context(), spec())
+			wanted := spec()
+			wanted.Binds = []runtime.Bind{{Source: folder, Target: "/mnt/data"}}
+			return engine.Start(t.Context(), wanted)
 		},
 		Unnoticed: unnoticed(),
 		Weaker: map[string]string{
@@ -124,7 +130,9 @@ func unnoticed() map[string]string {
 			m["config.mounts.["+point+"].options.[mode]"] = "who may write there is the sandbox's one user, or nobody for it is read-only"
 		}
 	}
-	m["config.mounts.[/proc].options.[nodev]"] = "gVisor's default"
+	for _, point := range []string{"/proc", "/mnt", "/mnt/data"} {
+		m["config.mounts.["+point+"].options.[nodev]"] = "gVisor's default"
+	}
 	for _, point := range []string{"/dev/shm", "/tmp", runtime.Workspace} {
 		m["config.mounts.["+point+"].options.[rw]"] = "the default"
 	}

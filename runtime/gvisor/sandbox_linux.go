@@ -38,6 +38,7 @@ type sandbox struct {
 	spec      runtime.Spec // complete
 	uid       uint32
 	dir       string
+	images    []string         // all that it may read of the host's files
 	cgroup    *local.OwnCgroup // nil where there is none and none is demanded
 	process   *process
 	sentry    *local.Process
@@ -56,10 +57,6 @@ func (e *Engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 	const op = "start sandbox"
 	if err := spec.Validate(); err != nil {
 		return nil, failures.Wrap(op, err)
-	}
-	if len(spec.Binds) > 0 {
-		return nil, failures.New(op, fmt.Errorf("%w: with gVisor a sandbox has no part of the host's file systems", runtime.ErrNoBinds),
-			"use --runtime podman or docker with --mount")
 	}
 	spec.Image = e.image(spec.Image)
 	spec.Limits = spec.Limits.WithDefaults()
@@ -115,7 +112,13 @@ func (s *sandbox) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(ctx, rootfs); err != nil {
+	folders, err := s.engine.folders(ctx, s.spec.Binds)
+	if err != nil {
+		return err
+	}
+	// Whoever has opened them by then keeps them.
+	defer s.engine.snapshots.release(folders...)
+	if err := s.prepare(ctx, rootfs, folders); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -128,7 +131,7 @@ func (s *sandbox) start(ctx context.Context) error {
 }
 
 // prepare makes what the sandbox has on the host.
-func (s *sandbox) prepare(ctx context.Context, rootfs string) error {
+func (s *sandbox) prepare(ctx context.Context, rootfs string, folders []*snapshot) error {
 	home, err := s.engine.ensureHome()
 	if err != nil {
 		return err
@@ -155,10 +158,20 @@ func (s *sandbox) prepare(ctx context.Context, rootfs string) error {
 			return err
 		}
 	}
+	if len(folders) > 0 {
+		b.mountPoints = filepath.Join(dir, "mnt.erofs")
+		if err := writeMountPoints(b.mountPoints, s.spec.Binds); err != nil {
+			return err
+		}
+		for _, f := range folders {
+			b.folders = append(b.folders, f.path)
+		}
+	}
 	if s.uid, err = randomUID(); err != nil {
 		return err
 	}
 	b.uid = s.uid
+	s.images = b.images()
 	if err := b.write(dir); err != nil {
 		return err
 	}

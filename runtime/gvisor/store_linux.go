@@ -21,7 +21,7 @@ import (
 )
 
 // layoutVersion is part of every key: images of another layout are not used.
-const layoutVersion = "5"
+const layoutVersion = "6"
 
 // A store keeps root file systems, each an EROFS image and a note of what is in
 // it. Several processes may use it at once: an image appears when it is
@@ -164,7 +164,7 @@ func (s store) sweep() error {
 	if err != nil {
 		return nil //nolint:nilerr // no store, no leftovers
 	}
-	var errs []error
+	errs := []error{s.sweepSnapshots()}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && strings.HasPrefix(e.Name(), tempPrefix) && time.Since(info.ModTime()) > 2*time.Hour {

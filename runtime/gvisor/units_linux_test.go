@@ -350,10 +350,45 @@ func TestSentryIsAttested(t *testing.T) {
 	}
 }
 
+// TestImagesAreAttested falsifies what the Sentry has open.
+func TestImagesAreAttested(t *testing.T) {
+	root, folder, other := fileID{1, 1}, fileID{1, 2}, fileID{2, 1}
+	want := map[fileID]string{root: "/cache/root", folder: "/cache/folder"}
+	for name, test := range map[string]struct {
+		got  map[fileID]string
+		want int
+	}{
+		"as given": {map[fileID]string{root: "/cache/root", folder: "/cache/folder (deleted)"}, 0},
+		"missing":  {map[fileID]string{root: "/cache/root"}, 1},
+		"another":  {map[fileID]string{root: "/cache/root", other: "/cache/folder"}, 2},
+		"more":     {map[fileID]string{root: "/cache/root", folder: "/cache/folder", other: "/etc/shadow"}, 1},
+	} {
+		if got := imageDifferences(test.got, want); len(got) != test.want {
+			t.Errorf("%s: %v, want %d differences", name, got, test.want)
+		}
+	}
+	// Of a real process: a file is found, and known again by another name.
+	path := filepath.Join(t.TempDir(), "image")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	id, err1 := idOf(path)
+	files, err2 := openFiles(os.Getpid())
+	if err := errors.Join(err1, err2, os.Remove(path)); err != nil || files[id] != path {
+		t.Errorf("%v: %q, want %q", err, files[id], path)
+	}
+}
+
 // TestBundle holds the configuration that runsc gets.
 func TestBundle(t *testing.T) {
 	b := bundle{
-		spec:      runtime.Spec{Command: []string{"python3"}, Seccomp: []byte(`{"defaultAction":"SCMP_ACT_ERRNO"}`), Limits: runtime.Limits{}.WithDefaults(), Env: []string{"A=b"}},
+		mountPoints: "/m", folders: []string{"/d1", "/d2"},
+		spec: runtime.Spec{
+			Binds:   []runtime.Bind{{Source: "/home/u/data", Target: "/mnt/data"}, {Source: "/srv", Target: "/mnt/srv"}},
+			Command: []string{"python3"}, Seccomp: []byte(`{"defaultAction":"SCMP_ACT_ERRNO"}`), Limits: runtime.Limits{}.WithDefaults(), Env: []string{"A=b"},
+		},
 		transport: runtime.TransportFD, uid: 70000, empty: "/e", rootfs: "/r", files: "/f", rlimits: runtime.Limits{}.WithDefaults().Rlimits(),
 	}
 	config, err := b.config()

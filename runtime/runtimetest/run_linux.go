@@ -54,8 +54,9 @@ type Options struct {
 	// Unlimited says that this engine on this machine has no limits but rlimits:
 	// it must refuse a spec that does not allow for that, and the suite's do.
 	Unlimited bool
-	// NoBinds is for engines that show no folders of the host.
-	NoBinds bool
+	// Snapshots is for engines that show folders of the host as they were when
+	// the sandbox started, without what cannot be read there.
+	Snapshots bool
 	// NoPython is for engines with images: one without Python. "" leaves the
 	// test of it out.
 	NoPython string
