@@ -140,6 +140,9 @@ type Request struct {
 	known   bool      // the session has to be there already
 	program string    // that the client is, by its own word
 	until   time.Time // when the client is to be answered
+	asker   *asker    // of the client's user; nil if nobody can be asked
+	reply   *reply    // the answer to a question that was the result of an earlier call, or nil
+	owner   bool      // the cell is to end if the call is cancelled
 
 	// Progress is told how far the image is if it has to be got first. It may
 	// be nil; it is called by Run itself, and may take its time.
@@ -157,6 +160,7 @@ type Result struct {
 	IsError bool     // the cell failed, or could not be run
 	Err     error    // why no cell was run; nil if one was
 
+	inquiry *inquiry // what the client's user is to be asked before there is a result, or nil
 	details details
 }
 

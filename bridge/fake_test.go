@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net"
 	"strings"
@@ -111,6 +112,7 @@ type box struct {
 	mu     sync.Mutex
 	closed bool
 	ran    []string // the code of its cells
+	clocks []string // what it was told of their clocks
 }
 
 func (b *box) ID() string                   { return "box" }
@@ -142,6 +144,12 @@ func (b *box) note(code string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ran = append(b.ran, code)
+}
+
+func (b *box) clock(cell int, running bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clocks = append(b.clocks, fmt.Sprintf("%d %v", cell, running))
 }
 
 func (b *box) isClosed() bool {
@@ -245,8 +253,9 @@ func (k *kernel) loop() {
 			return
 		}
 		var params struct {
-			Cell   int
-			Marker string
+			Cell    int
+			Marker  string
+			Running bool
 		}
 		if err := json.Unmarshal(m.Params, &params); err != nil {
 			panic(err)
@@ -272,6 +281,8 @@ func (k *kernel) loop() {
 				close(c.interrupted)
 				delete(k.inflight, params.Cell)
 			}
+		case "clock":
+			k.box.clock(params.Cell, params.Running)
 		case "resync":
 			marker, _ := hex.DecodeString(params.Marker)
 			wg.Go(func() { _, _ = k.raw.Write(marker) })
@@ -348,6 +359,8 @@ func (k *kernel) run(c *cell) {
 		k.print(rest)
 	case "call":
 		k.answer(c, nil, object{"value": object{"text": k.call(rest)}})
+	case "approve":
+		k.approveAll(c, strings.Fields(rest))
 	case "deaf":
 		<-k.box.gone
 	default:

@@ -19,7 +19,17 @@ import (
 func overHTTP(t *testing.T, e *engine, opts bridge.Options, http bridge.HTTPOptions, test func(t *testing.T, url string)) {
 	t.Helper()
 	tools := proxy.New(proxy.Options{})
-	opts.Engine, opts.Image, opts.Tools = e, "image", tools
+	opts.Tools = tools
+	overHTTPWith(t, e, opts, http, test)
+	if err := tools.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// overHTTPWith is overHTTP with Tools of the caller's.
+func overHTTPWith(t *testing.T, e *engine, opts bridge.Options, http bridge.HTTPOptions, test func(t *testing.T, url string)) {
+	t.Helper()
+	opts.Engine, opts.Image = e, "image"
 	b := bridge.New(opts)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,9 +44,6 @@ func overHTTP(t *testing.T, e *engine, opts bridge.Options, http bridge.HTTPOpti
 			t.Errorf("it ended with %v", err)
 		}
 		b.Close()
-		if err := tools.Close(); err != nil {
-			t.Error(err)
-		}
 		if _, open := e.started(); open != 0 {
 			t.Errorf("%d sandboxes are left", open)
 		}

@@ -61,7 +61,10 @@ type pendingCell struct {
 	nonce   string
 	done    chan outcome // buffered
 	lost    string       // why the REPL is gone since the cell was accepted, or ""
+	number  int          // of the cell
 	overdue *time.Timer  // kills the sandbox
+	end     time.Time    // when it does
+	stopped time.Time    // since when that is put off; zero while the clock runs
 }
 
 // An outcome is how a cell ended, as the supervisor tells it.
@@ -295,7 +298,8 @@ func (k *kernel) execute(ctx context.Context, t task) (<-chan outcome, error) {
 	}
 	k.lastID++
 	p.id = k.lastID
-	p.overdue = time.AfterFunc(t.timeout+t.grace+overtime, func() {
+	p.number, p.end = t.cell, time.Now().Add(t.timeout+t.grace+overtime)
+	p.overdue = time.AfterFunc(time.Until(p.end), func() {
 		k.fail(errors.New("the sandbox did not answer when the cell's time was up"))
 	})
 	k.pending = p
@@ -331,9 +335,42 @@ func (k *kernel) awaitReady(ctx context.Context) error {
 
 // interrupt asks the supervisor to interrupt the cell, then to kill it.
 func (k *kernel) interrupt(cell int) {
+	k.putOff(cell, true)
 	if err := k.control.Send(&wire.Message{Method: "interrupt", Params: mustJSON(map[string]int{"cell": cell})}); err != nil {
 		k.fail(fmt.Errorf("interrupt the cell: %w", err))
 	}
+}
+
+// clock stops the time of a cell, or lets it go on; of one that has ended
+// nothing.
+func (k *kernel) clock(cell int, running bool) {
+	if !k.putOff(cell, running) {
+		return
+	}
+	params := mustJSON(map[string]any{"cell": cell, "running": running})
+	if err := k.control.Send(&wire.Message{Method: "clock", Params: params}); err != nil {
+		k.fail(fmt.Errorf("set the cell's clock: %w", err))
+	}
+}
+
+// putOff does for the host's own deadline what the supervisor does for its own.
+// It reports whether that cell runs.
+func (k *kernel) putOff(cell int, running bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.pending
+	if p == nil || p.number != cell {
+		return false
+	}
+	switch {
+	case !running && p.stopped.IsZero() && p.overdue.Stop():
+		p.stopped = time.Now()
+	case running && !p.stopped.IsZero():
+		p.end = p.end.Add(time.Since(p.stopped))
+		p.stopped = time.Time{}
+		p.overdue.Reset(time.Until(p.end))
+	}
+	return true
 }
 
 // readControl receives what the supervisor says until the stream ends.

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,9 +88,9 @@ func (s *session) follow(e *execution, tell func(line string)) (stop func()) {
 				return
 			case now := <-tick.C:
 				s.mu.Lock()
-				tail := e.output.last(lineTail)
+				tail, asking := e.output.last(lineTail), e.asking()
 				s.mu.Unlock()
-				line := lastLine(tail)
+				line := cmp.Or(asking, lastLine(tail))
 				if line == told && now.Sub(when) < heartbeat {
 					continue
 				}

@@ -145,10 +145,16 @@ func (b *Bridge) call(ctx context.Context, req *mcp.CallToolRequest, in scope) *
 		return b.toolResult(failure(err))
 	}
 	issued := in.issued && request.Session == ""
-	if issued {
+	switch {
+	case request.reply != nil && in.issued:
+		request.Session, request.known = request.reply.session, true
+	case issued:
 		request.Session = newSessionName()
 	}
 	r := b.answer(ctx, request)
+	if r.inquiry != nil {
+		return r.inquiry.inputRequired()
+	}
 	if issued && r.Err == nil {
 		r.Text += fmt.Sprintf("\n[session %q: pass it as `session` to go on with these variables]", request.Session)
 		r.details.Session = request.Session
@@ -172,11 +178,15 @@ func (b *Bridge) request(ctx context.Context, req *mcp.CallToolRequest, in scope
 	if request.Context, err = contextOf(req.Params.Meta); err != nil {
 		return request, err
 	}
+	if request.reply, err = replyOf(req); err != nil {
+		return request, err
+	}
 	if in.issued && request.Session == "" && waits(request.Code) {
 		return request, errors.New("a call that waits for a cell, or stops it, needs the `session` in which that runs")
 	}
 	request.client, request.known = in.client, in.issued && request.Session != ""
 	request.program = programOf(req)
+	request.asker = askerOf(req)
 	if p := progressOf(ctx, req); p != nil {
 		request.Progress, request.Working = p.pull, p.line
 	}

@@ -40,12 +40,15 @@ type session struct {
 	outputs transcripts
 	upload  upload
 	late    lateOutput
-	muted   bool         // output is of no interest
-	used    time.Time    // when the latest turn ended
-	idle    *time.Timer  // stops the sandbox; nil before the first turn's end
-	sleep   *hibernation // nil until it is needed, and where nothing is saved
-	saving  *kernel      // that saves though nobody waits for it
-	pause   *time.Timer  // saves; nil before the first turn's end
+	muted   bool            // output is of no interest
+	used    time.Time       // when the latest turn ended
+	idle    *time.Timer     // stops the sandbox; nil before the first turn's end
+	sleep   *hibernation    // nil until it is needed, and where nothing is saved
+	saving  *kernel         // that saves though nobody waits for it
+	pause   *time.Timer     // saves; nil before the first turn's end
+	granted map[string]bool // tools that the user has allowed for this session: see toolOf
+
+	telling sync.Mutex // held while the kernel is told of a cell's clock
 }
 
 // leastPatience is how long a call waits for its cell, or for an image, however
@@ -68,6 +71,10 @@ type execution struct {
 	sent    bool    // to the kernel, which can be told to interrupt it
 	stopped bool    // by interruptCode
 	reset   bool    // by session.reset()
+
+	questions questions
+
+	standingTold bool // the kernel knows that the clock stands still; guarded by session.telling
 
 	toReset bool // its code is resetCode
 	more    bool // its code does not end with resetCode
@@ -100,25 +107,28 @@ func (s *session) run(ctx context.Context, req Request) (Result, error) {
 	until := time.Now().Add(patience)
 	req.until = until
 	switch {
+	case req.reply != nil:
+		return s.resume(ctx, req)
 	case isInterrupt(req.Code):
-		return s.interrupt(ctx, req, until), nil
+		return s.interrupt(ctx, req), nil
 	case req.Code == "":
-		e := s.join()
+		e := s.join(req.asker)
 		if e == nil {
 			return Result{}, errors.New("`code` is empty and nothing is running in this session: send code to run")
 		}
 		defer s.follow(e, req.Working)()
-		return s.await(ctx, e, nil, until), nil
+		return s.await(ctx, e, nil, req), nil
 	}
 	e, k, err := s.wait(ctx, req, patience)
 	if err != nil {
 		return Result{}, err
 	}
 	if least := time.Now().Add(min(patience, leastPatience)); until.Before(least) {
-		until = least
+		req.until = least
 	}
+	req.owner = true
 	defer s.follow(e, req.Working)()
-	return s.await(ctx, e, k, until), nil
+	return s.await(ctx, e, k, req), nil
 }
 
 // wait waits for the session's turn and starts a cell.
@@ -143,16 +153,17 @@ func isInterrupt(code string) bool { return strings.TrimSpace(code) == interrupt
 func waits(code string) bool { return code == "" || isInterrupt(code) }
 
 // interrupt stops the running cell, waits for its end and shows it.
-func (s *session) interrupt(ctx context.Context, req Request, until time.Time) Result {
-	e := s.join()
+func (s *session) interrupt(ctx context.Context, req Request) Result {
+	e := s.join(req.asker)
 	if e == nil {
 		return Result{Text: "Nothing is running in this session."}
 	}
 	if k := s.markStopped(e); k != nil {
 		k.interrupt(e.cell)
 	}
+	s.stopAsking(e)
 	defer s.follow(e, req.Working)()
-	return s.await(ctx, e, nil, until)
+	return s.await(ctx, e, nil, req)
 }
 
 // markStopped notes that e is to be stopped. It returns the kernel that has to
@@ -181,7 +192,7 @@ func (s *session) markSent(e *execution) (stopped bool) {
 
 // join returns the cell that runs, or that ended unseen, for one more call to
 // await, or nil if there is none.
-func (s *session) join() *execution {
+func (s *session) join(a *asker) *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.running
@@ -190,6 +201,7 @@ func (s *session) join() *execution {
 	}
 	if e != nil {
 		e.waiting++
+		e.questions.asker = a
 	}
 	return e
 }
@@ -302,7 +314,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	if err != nil {
 		return nil, nil, err
 	}
-	e := s.open(req.Timeout)
+	e := s.open(req.Timeout, req.asker)
 	e.toReset = reset // before it is sent
 	s.noteBegan()
 	e.more = !strings.HasSuffix(strings.TrimSpace(req.Code), resetCode)
@@ -325,13 +337,14 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 }
 
 // open makes the next cell the running one.
-func (s *session) open(timeout time.Duration) *execution {
+func (s *session) open(timeout time.Duration, a *asker) *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cell++
 	s.running = &execution{
 		cell: s.cell, timeout: timeout, started: time.Now(),
 		output: s.outputs.begin(s.cell), done: make(chan struct{}), waiting: 1,
+		questions: questions{asker: a, changed: make(chan struct{})},
 	}
 	return s.running
 }
@@ -344,6 +357,7 @@ func (s *session) setEnded(e *execution, o outcome) {
 	if e.waiting == 0 {
 		s.missed = e
 	}
+	s.endAsking(e)
 	close(e.done)
 }
 
@@ -370,20 +384,47 @@ func (s *session) setKernel(k *kernel) {
 	s.kernel = k
 }
 
-// await waits for a cell's end, until then, and returns what is to be shown. k
+// await waits for a cell's end, until req.until, and returns what is to be shown. k
 // is nil for a call that only waits: if its client leaves, the cell goes on. The
-// call counts in e.waiting already.
-func (s *session) await(ctx context.Context, e *execution, k *kernel, until time.Time) Result {
-	yield := time.NewTimer(time.Until(until))
+// call counts in e.waiting already. What the cell asks the user meanwhile goes to
+// the call's client, and takes none of the time.
+func (s *session) await(ctx context.Context, e *execution, k *kernel, req Request) Result {
+	c := s.carry(e, req.asker)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer s.release(e, c)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	yield := time.NewTimer(time.Hour)
 	defer yield.Stop()
+	s.mu.Lock()
+	stood := e.questions.stoodStill()
+	s.mu.Unlock()
 	cancelled := ctx.Done()
 	for {
+		q, changed := s.claim(e, c)
+		switch {
+		case q == nil:
+		case req.asker.elicit != nil:
+			asking.Go(func() { s.ask(ctx, e, q, c) })
+		case req.round() >= maxRounds:
+			return s.progressOrResult(ctx, e)
+		case s.leave(e):
+			return s.result(ctx, e)
+		default:
+			return s.handOver(e, q, c, &req)
+		}
+		yield.Stop()
+		if left, standing := s.patienceLeft(e, req.until, stood); !standing {
+			yield.Reset(left)
+		}
 		select {
 		case <-e.done:
 			s.leave(e)
 			r := s.result(ctx, e)
 			s.noteUnheard(ctx, e)
 			return r
+		case <-changed:
 		case <-yield.C:
 			return s.progressOrResult(ctx, e)
 		case <-cancelled:
@@ -391,6 +432,7 @@ func (s *session) await(ctx context.Context, e *execution, k *kernel, until time
 				return s.progressOrResult(ctx, e)
 			}
 			k.interrupt(e.cell)
+			s.stopAsking(e)
 			cancelled = nil
 		case <-s.closing:
 			s.leave(e)
@@ -461,6 +503,7 @@ func (s *session) ensureKernel(ctx context.Context, req Request) (*kernel, error
 // newKernel returns a spare sandbox, or starts one.
 func (s *session) newKernel(ctx context.Context) (*kernel, error) {
 	b := s.bridge
+	ctx = withApprovals(ctx, s)
 	user := kernelUser{
 		tools:    b.opts.Tools,
 		handlers: s.handlers(),

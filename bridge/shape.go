@@ -201,7 +201,7 @@ func (s *session) progress(ctx context.Context, e *execution) Result {
 	r := Result{}
 	notices := s.takeNotices(ctx, e, &r)
 	s.mu.Lock()
-	fresh := e.takeOutput()
+	fresh, soFar := e.takeOutput(), e.soFar()
 	s.mu.Unlock()
 	output := e.addOutput(&r, fresh, s.bridge.opts.OutputLimit)
 	with := "an "
@@ -210,7 +210,7 @@ func (s *session) progress(ctx context.Context, e *execution) Result {
 	}
 	r.details.Status, r.details.Notes = "running", append(notices,
 		fmt.Sprintf("[cell %d is still running, %s: call run_python with %sempty `code` to wait for the rest, or with the code `%s` to stop it]",
-			e.cell, e.soFar(), with, interruptCode))
+			e.cell, soFar, with, interruptCode))
 	if imageMark.MatchString(output) {
 		r.details.Notes = append(r.details.Notes, "[its images come when it has ended]")
 	}
@@ -218,13 +218,18 @@ func (s *session) progress(ctx context.Context, e *execution) Result {
 	return r
 }
 
-// soFar says how long a cell runs.
+// soFar says how long a cell runs, without the time of questions, and whether it
+// waits for the user. The session's mu is held.
 func (e *execution) soFar() string {
-	since := time.Since(e.started).Round(time.Second)
+	since := (time.Since(e.started) - e.questions.stoodStill()).Round(time.Second)
 	if since > e.timeout {
 		return fmt.Sprintf("for %s now, of which it had %s: it is being stopped", inSeconds(since), inSeconds(e.timeout))
 	}
-	return fmt.Sprintf("for %s now of at most %s", inSeconds(since), inSeconds(e.timeout))
+	text := fmt.Sprintf("for %s now of at most %s", inSeconds(since), inSeconds(e.timeout))
+	if asking := e.asking(); asking != "" {
+		return text + ", " + asking
+	}
+	return text
 }
 
 // takeOutput returns what the cell printed that no call has shown yet. The

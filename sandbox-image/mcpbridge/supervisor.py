@@ -9,6 +9,8 @@ REPL is data, checked and bounded.
 Control protocol, host to supervisor:
     execute (request)   {nonce, cell, timeout, grace, and for the REPL: repl.PARAMS}
     interrupt           {cell}
+    clock               {cell, running}: false stops the cell's time until true comes;
+                        an interrupt ends that, and its grace period always counts
     resync              {marker}: after `lost`, write marker to the callback connection
     start               {}: after resync, start a new REPL
 supervisor to host:
@@ -23,6 +25,7 @@ import codecs
 import ctypes
 import gc
 import json
+import math
 import os
 import re
 import resource
@@ -86,8 +89,18 @@ class Cell:
         self.grace = params["grace"]
         self.interrupted = None  # "timeout" or "cancel", once a SIGINT was sent
         self.next_step = time.monotonic() + params["timeout"]  # interrupt, later kill
+        self.left = None  # seconds to next_step, while the clock stands still
         self.nudge = None  # when to send the SIGINT again, and the pause after that
         self.pause = FIRST_NUDGE
+
+    def set_clock(self, running):
+        """Stop the time to the interrupt, or let it go on."""
+        if running and self.left is not None:
+            self.next_step = time.monotonic() + self.left
+            self.left = None
+        elif not running and self.left is None and not self.interrupted:
+            self.left = self.next_step - time.monotonic()
+            self.next_step = math.inf
 
     def due(self):
         """When something is to be done about it."""
@@ -126,7 +139,7 @@ class Supervisor:
             self.escalate()
 
     def poll_timeout(self):
-        if self.cell is None:
+        if self.cell is None or self.cell.due() == math.inf:
             return None
         return max(0, (self.cell.due() - time.monotonic()) * 1000) + 1
 
@@ -171,6 +184,10 @@ class Supervisor:
         cell = self.cell
         if cell is not None and cell.number == params["cell"] and not cell.interrupted:
             self.interrupt("cancel")
+
+    def do_clock(self, _, params):
+        if self.cell is not None and self.cell.number == params["cell"]:
+            self.cell.set_clock(params["running"])
 
     def do_resync(self, _, params):
         self.link.mark(bytes.fromhex(params["marker"]))
@@ -238,6 +255,7 @@ class Supervisor:
 
     def interrupt(self, why):
         self.cell.interrupted = why
+        self.cell.left = None
         self.cell.next_step = time.monotonic() + self.cell.grace
         self.cell.nudge = time.monotonic() + self.cell.pause
         self.repl.interrupt()

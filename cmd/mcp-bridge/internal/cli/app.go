@@ -128,7 +128,7 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		return nil, err
 	}
 	config := r.config()
-	tools, err := r.proxy(config, log, nil)
+	tools, err := r.proxy(config, log, bridge.Approver{})
 	if err != nil {
 		return nil, err
 	}
