@@ -2,7 +2,6 @@
 
 import ast
 import re
-import signal
 import sys
 
 from . import loops, sources, tracebacks
@@ -54,7 +53,7 @@ class Runner:
         code = code.removeprefix("\ufeff")  # a file's byte order mark
         self._sources.add(cell, code)
         self._world.repair()
-        signal.signal(signal.SIGINT, self._guard.on_sigint)  # a cell may have replaced it
+        self._guard.install()
         try:
             self._guard.arm()
             try:

@@ -9,7 +9,6 @@ import builtins
 import io
 import json
 import os
-import signal
 import sys
 import zlib
 
@@ -79,7 +78,7 @@ def _guarded(runner, cell, work):
     """Call work, which an interrupt ends; report whether it came to its own end."""
     guard = runner.parts.guard
     runner.cell = cell
-    signal.signal(signal.SIGINT, guard.on_sigint)
+    guard.install()
     try:
         guard.arm()
         work()

@@ -6,6 +6,7 @@ waits until it is left, or gets to a place that says it can be interrupted.
 Outside a cell a SIGINT is late and ignored.
 """
 
+import _signal  # the functions of signal make enums of everything, which takes longer than they do
 import sys
 import threading
 
@@ -24,6 +25,10 @@ class Guard:
         self._shields = 0
         self._open = False  # the shield has a gap
         self._pending = False
+
+    def install(self):
+        """SIGINT comes here: to be called before each cell, for one may have replaced the handler."""
+        _signal.signal(_signal.SIGINT, self.on_sigint)
 
     def arm(self):
         """From here a SIGINT raises KeyboardInterrupt in the main thread."""

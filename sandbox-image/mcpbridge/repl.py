@@ -8,7 +8,6 @@ import builtins
 import os
 import resource
 import select
-import signal
 import socket
 import sys
 import types
@@ -35,7 +34,7 @@ def main(channel, callback_socket, settings, mark):
     """Serve the supervisor on channel until it closes it. mark: see streams."""
     limit_memory(settings.get("data_limit"))
     guard = interrupts.Guard(lambda what: tell(channel, pid, what, runner.cell))
-    signal.signal(signal.SIGINT, guard.on_sigint)
+    guard.install()
     sys.unraisablehook = guard.on_unraisable
     sys.argv[:] = [""]  # as in a notebook: those of this process are no business of argparse in a cell
     started = threads.Threads()

@@ -1,9 +1,11 @@
 """What a cell may change and the next one, or we, cannot do without."""
 
 import builtins
+import operator
 import sys
 
 _builtins = builtins.__dict__
+_all, _map, _is = all, map, operator.is_  # whatever a cell makes of these names
 _LEAST_DEPTH = 1000  # what our own code, and what it calls of Python's, gets along with
 
 
@@ -35,6 +37,7 @@ class World:
         self._namespace = namespace
         self._names = dict(namespace)
         self._ours = dict(_builtins)
+        self._values = tuple(self._ours.values())
         self._theirs = {}  # builtins that cells have replaced
         self._lent = False
 
@@ -61,6 +64,13 @@ class World:
         """
         if not self._lent:
             return
+        if self._theirs or not _all(_map(_is, _map(_builtins.get, self._ours), self._values)):
+            self._take_back()
+        if sys.getrecursionlimit() < _LEAST_DEPTH:
+            sys.setrecursionlimit(_LEAST_DEPTH)
+        self._lent = False
+
+    def _take_back(self):
         theirs = {}
         for name, value in self._ours.items():
             if name not in _builtins:
@@ -70,6 +80,3 @@ class World:
                 self._theirs[name] = theirs[name]  # if an interrupt comes now, it is not forgotten
                 _builtins[name] = value
         self._theirs = theirs
-        if sys.getrecursionlimit() < _LEAST_DEPTH:
-            sys.setrecursionlimit(_LEAST_DEPTH)
-        self._lent = False
