@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serveEcho makes this test binary an MCP server with one tool: the floor for
+// serveEcho makes this test binary an MCP server with two tools: the floor for
 // a call over stdio, and the upstream for calls from a sandbox.
 const serveEcho = "MCP_BRIDGE_BENCH_ECHO"
 
@@ -38,12 +39,26 @@ func TestMain(m *testing.M) {
 			func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(req.Params.Arguments)}}}, nil
 			})
+		server.AddTool(&mcp.Tool{Name: "wait", InputSchema: json.RawMessage(`{"type":"object","properties":{"seconds":{"type":"number"}}}`)}, wait)
 		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			os.Exit(1)
 		}
 		return
 	}
 	os.Exit(runAll(m))
+}
+
+// wait is a tool that takes as long as it is told to.
+func wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var args struct{ Seconds float64 }
+	if err := json.Unmarshal(req.Params.Arguments, &args); err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(time.Duration(args.Seconds * float64(time.Second))):
+	case <-ctx.Done():
+	}
+	return &mcp.CallToolResult{}, nil
 }
 
 var binary = sync.OnceValues(func() (string, error) {
@@ -163,6 +178,17 @@ func (t *timings) time(f func()) {
 func (t timings) median() time.Duration {
 	sorted := slices.Sorted(slices.Values(t))
 	return sorted[len(sorted)/2]
+}
+
+// value runs a cell whose value is a number.
+func (br *bridge) value(b *testing.B, session, code string) float64 {
+	b.Helper()
+	text := br.run(b, session, code)
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		b.Fatalf("%.500q is no number", text)
+	}
+	return n
 }
 
 func report(b *testing.B, name string, median time.Duration) {
