@@ -128,7 +128,10 @@ func startService(t testing.TB, socket string) string {
 		cmd.Wait()
 	})
 	within(t, 10*time.Second, "the service listens", func() bool {
-		_, err := os.Stat(socket)
+		conn, err := net.Dial("unix", socket) // the file is there a moment earlier
+		if err == nil {
+			_ = conn.Close()
+		}
 		return err == nil
 	})
 	return socket

@@ -17,6 +17,7 @@ class Loop:
     def __init__(self, guard):
         self._guard = guard
         self._loop = None
+        self._left = False  # by an exception that came in the middle of it
         self._context = contextvars.copy_context()  # of all cells, so that what they set lasts
 
     def wanted(self, code):
@@ -45,10 +46,21 @@ class Loop:
                 else:
                     coroutine = _inside(evaluate, code, namespace)
                 task = self._loop.create_task(coroutine, **self._task_options)
-            return self._loop.run_until_complete(task)
+            return self._run(task)
         except BaseException:
             if task is not None:
                 self._end(task)
+            raise
+
+    def _run(self, awaitable):
+        if self._left:  # a stop of that time may still be to come, and would end this
+            self._loop.call_soon(self._loop.stop)
+            self._loop.run_forever()
+            self._left = False
+        try:
+            return self._loop.run_until_complete(awaitable)
+        except BaseException:
+            self._left = True
             raise
 
     @property
@@ -61,7 +73,7 @@ class Loop:
 
         if not task.done():
             task.cancel()
-            self._loop.run_until_complete(asyncio.wait([task], timeout=1))
+            self._run(asyncio.wait([task], timeout=1))
         elif not task.cancelled():
             task.exception()  # it is told, and need not be logged as well
 
