@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 	"time"
 )
-
-// DialectOwn is our own dialect, {"mcpServers": {"name": {…}}}, which most
-// clients share.
-const DialectOwn = "mcpServers"
 
 // A Definition is a server as a file defines it: variables are not expanded.
 // It may hold secrets.
@@ -40,21 +37,94 @@ func ReadFile(path string) ([]Definition, []Problem) {
 	if err != nil {
 		return nil, []Problem{{File: path, Err: err}}
 	}
-	parsed, err := parseConfig(data)
+	parsed, err := parseConfig(path, data)
 	if err != nil {
 		return nil, []Problem{{File: path, Err: err}}
 	}
 	var definitions []Definition
 	var problems []Problem
 	for _, d := range parsed {
-		d.server.File = path
 		if d.err != nil {
 			problems = append(problems, Problem{File: path, Server: d.server.Name, Err: d.err})
 			continue
 		}
-		definitions = append(definitions, Definition{Server: d.server, Dialect: DialectOwn})
+		definitions = append(definitions, Definition{
+			Server: d.server, Dialect: d.server.Dialect, Project: d.project, Inputs: inputsOf(d.server, d.inputs),
+		})
 	}
 	return definitions, problems
+}
+
+// inputsOf returns the inputs that a server refers to, of those described.
+func inputsOf(s Server, described map[string]*Input) []Input {
+	var inputs []Input
+	seen := make(map[string]bool)
+	for _, text := range textsOf(&s) {
+		for rest := *text; ; {
+			_, after, found := strings.Cut(rest, "${input:")
+			if !found {
+				break
+			}
+			id, _, _ := strings.Cut(after, "}")
+			if rest = after; seen[id] || !inputID(id) {
+				continue
+			}
+			seen[id] = true
+			if in := described[id]; in != nil {
+				inputs = append(inputs, *in)
+			} else {
+				inputs = append(inputs, Input{ID: id})
+			}
+		}
+	}
+	return inputs
+}
+
+// textsOf returns every text of a server in which variables are expanded. Env
+// and Headers are not among what may be written to.
+func textsOf(s *Server) []*string {
+	texts := []*string{&s.Command, &s.Cwd, &s.URL, &s.EnvFile}
+	for i := range s.Args {
+		texts = append(texts, &s.Args[i])
+	}
+	for _, m := range []map[string]string{s.Env, s.Headers} {
+		for _, key := range sortedKeys(m) {
+			value := m[key]
+			texts = append(texts, &value)
+		}
+	}
+	return texts
+}
+
+// bracesOf rewrites OpenCode's {env:NAME} as ${NAME}.
+func bracesOf(s *Server) {
+	for _, m := range []map[string]string{s.Env, s.Headers} {
+		for key, value := range m {
+			m[key] = withoutBraces(value)
+		}
+	}
+	for _, text := range textsOf(s) {
+		*text = withoutBraces(*text)
+	}
+}
+
+func withoutBraces(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "{env:")
+		name, rest, closed := strings.Cut(after, "}")
+		switch {
+		case !found || !closed:
+			b.WriteString(s)
+			return b.String()
+		case strings.HasSuffix(before, "$") || !variableName(name):
+			b.WriteString(before + "{env:")
+			s = after
+		default:
+			b.WriteString(before + "${" + name + "}")
+			s = rest
+		}
+	}
 }
 
 // WriteServers writes servers as they are, placeholders included, in our own

@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,57 +12,145 @@ import (
 
 // An expander replaces variables in definitions:
 //
-//	${NAME}            the variable's value; it must be set
-//	${NAME:-default}   default where the variable is unset or empty
-//	$${                a literal ${
-//	~ or ~/…           the home folder, at the very beginning only
+//	${NAME}, ${env:NAME}   the variable's value; it must be set
+//	${NAME:-default}       default where the variable is unset or empty
+//	                       NAME=${NAME:-} in env sets nothing where NAME is not set
+//	${workspaceFolder}     the project's folder; ${workspaceFolderBasename} its name
+//	${userHome}            the home folder
+//	${pathSeparator}, ${/} what separates the parts of a path
+//	${input:ID}            a value that the user was asked for
+//	$${                    a literal ${
+//	~ or ~/…               the home folder, at the very beginning only
 //
 // What a variable's value contains is not expanded again, so a value cannot
 // pull in other secrets.
 type expander struct {
-	lookup func(string) (string, bool)
+	lookup    func(string) (string, bool)
+	input     func(string, Input) (string, bool)
+	workspace string
+
+	// Of the definition:
+	dir    string            // of its file
+	inputs map[string]*Input // that its file describes
+	read   func(path string) ([]byte, error)
 }
 
-func newExpander(lookup func(string) (string, bool)) expander { return expander{lookup} }
+func newExpander(lookup func(string) (string, bool)) expander {
+	return expander{lookup: lookup, read: func(path string) ([]byte, error) { return readRegular(path, maxEnvFile) }}
+}
 
-// server expands the definition in place. Its error names fields and
-// variables, never their values.
-func (e expander) server(s *Server) error {
-	var missing []string
-	var firstErr error
-	expand := func(field, text string) string {
-		out, unset, err := e.text(text)
-		if err != nil && firstErr == nil {
-			firstErr = fmt.Errorf("%s: %w", field, err)
-		}
-		for _, name := range unset {
-			if !slices.Contains(missing, name) {
-				missing = append(missing, name)
-			}
-		}
-		return out
+// of returns the expander for a definition.
+func (e expander) of(d definition) expander {
+	e.dir, e.inputs = filepath.Dir(d.server.File), d.inputs
+	if d.project != "" {
+		e.workspace, e.dir = d.project, d.project
 	}
-	s.Command = expand("command", s.Command)
+	return e
+}
+
+// expansion collects what went wrong with the fields of a definition.
+type expansion struct {
+	expander
+	missing []string // variables
+	unasked []string // inputs
+	err     error    // the first other one
+}
+
+func (x *expansion) expand(field, text string) string {
+	out, err := x.text(text, x)
+	if err != nil && x.err == nil {
+		x.err = fmt.Errorf("%s: %w", field, err)
+	}
+	return out
+}
+
+func addOnce(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// server expands the definition in place. Its error names fields, variables and
+// inputs, never their values.
+func (e expander) server(s *Server) error {
+	x := &expansion{expander: e}
+	s.Command = x.expand("command", s.Command)
 	for i, arg := range s.Args {
-		s.Args[i] = expand(fmt.Sprintf("args[%d]", i), arg)
+		s.Args[i] = x.expand(fmt.Sprintf("args[%d]", i), arg)
 	}
 	for _, name := range sortedKeys(s.Env) {
-		s.Env[name] = expand("env "+cleanLine(name, 40), s.Env[name])
+		text := s.Env[name]
+		s.Env[name] = x.expand("env "+cleanLine(name, 40), text)
+		if s.Env[name] == "" && text == "${"+name+":-}" {
+			delete(s.Env, name) // passed on if it is set
+		}
 	}
-	s.Cwd = expand("cwd", s.Cwd)
+	for _, name := range sortedKeys(s.Headers) {
+		s.Headers[name] = x.expand("headers "+cleanLine(name, 40), s.Headers[name])
+	}
+	s.Cwd = x.expand("cwd", s.Cwd)
+	s.URL = x.expand("url", s.URL)
+	s.EnvFile = x.expand("envFile", s.EnvFile)
 	switch {
-	case firstErr != nil:
-		return firstErr
-	case len(missing) > 0:
-		return missingError(missing)
+	case x.err != nil:
+		return x.err
+	case len(x.missing) > 0:
+		return missingError(x.missing)
+	case len(x.unasked) > 0:
+		return &InputError{Server: s.Name, Inputs: x.unasked}
+	case s.Remote():
+		return checkRemote(s)
 	case strings.TrimSpace(s.Command) == "":
 		return errors.New("command is empty once its variables are expanded")
 	}
 	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
 		// Where the bridge happens to be started must not matter.
-		s.Cwd = filepath.Join(filepath.Dir(s.File), s.Cwd)
+		s.Cwd = filepath.Join(e.dir, s.Cwd)
+	}
+	if s.EnvFile != "" {
+		if err := e.envFile(s); err != nil {
+			return fmt.Errorf("envFile: %w", err)
+		}
 	}
 	return nil
+}
+
+// checkRemote checks an address and headers. Its errors show neither.
+func checkRemote(s *Server) error {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("url: want an address that begins with http:// or https://")
+	}
+	for _, name := range sortedKeys(s.Headers) {
+		if strings.ContainsAny(s.Headers[name], "\r\n") {
+			return fmt.Errorf("headers %s: contains a line break", cleanLine(name, 40))
+		}
+	}
+	return nil
+}
+
+// An InputError is why a server is left out that needs values which only the
+// user knows.
+type InputError struct {
+	Server string
+	Inputs []string // their IDs
+}
+
+func (e *InputError) Error() string {
+	what := "inputs "
+	if len(e.Inputs) == 1 {
+		what = "input "
+	}
+	return what + cleanLine(strings.Join(e.Inputs, ", "), 200) + " not set: run `mcp-bridge servers input " + shellWord(e.Server) + "`, which asks for it"
+}
+
+// shellWord quotes a text for a shell where that is needed.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@:+") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func missingError(names []string) error {
@@ -75,14 +164,13 @@ func missingError(names []string) error {
 	return fmt.Errorf("environment variables %s are not set (set them, or write ${NAME:-default})", strings.Join(names, ", "))
 }
 
-// text expands one string and returns the variables it lacked.
-func (e expander) text(s string) (string, []string, error) {
+// text expands one string, and notes in x the variables and inputs it lacked.
+func (e expander) text(s string, x *expansion) (string, error) {
 	s, err := e.tilde(s)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	var out strings.Builder
-	var unset []string
 	for {
 		before, after, found := strings.Cut(s, "${")
 		if !found {
@@ -97,42 +185,96 @@ func (e expander) text(s string) (string, []string, error) {
 		out.WriteString(before)
 		reference, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			return "", nil, errors.New("${ without } (write $${ for a literal ${)")
+			return "", errors.New("${ without } (write $${ for a literal ${)")
 		}
-		value, missing, err := e.reference(reference)
+		value, err := e.reference(reference, x)
 		if err != nil {
-			return "", nil, err
+			return "", err
 		}
-		if missing != "" {
-			unset = append(unset, missing)
+		if out.WriteString(value); out.Len() > maxExpanded {
+			return "", fmt.Errorf("longer than %d KiB once expanded", maxExpanded>>10)
 		}
-		out.WriteString(value)
 		s = rest
 	}
 	if strings.ContainsRune(out.String(), 0) {
-		return "", nil, errors.New("contains a NUL character once expanded")
+		return "", errors.New("contains a NUL character once expanded")
 	}
-	return out.String(), unset, nil
+	return out.String(), nil
 }
 
+// maxExpanded bounds a text with its variables: no argument can be longer.
+const maxExpanded = 2 << 20
+
 // reference evaluates what stands between ${ and }.
-func (e expander) reference(text string) (value, missing string, err error) {
+func (e expander) reference(text string, x *expansion) (string, error) {
+	if id, ok := strings.CutPrefix(text, "input:"); ok && inputID(id) {
+		return e.inputValue(id, x), nil
+	}
+	if value, ok, err := e.predefined(text); ok {
+		return value, err
+	}
+	text = strings.TrimPrefix(text, "env:")
 	name, def, hasDefault := strings.Cut(text, ":-")
 	if !variableName(name) {
 		// The text is not repeated: somebody may have put a secret there.
-		return "", "", errors.New("only ${NAME} and ${NAME:-default} are understood (write $${ for a literal ${)")
+		return "", errors.New("only ${NAME}, ${NAME:-default}, ${input:ID}, ${workspaceFolder} and ${userHome} are understood (write $${ for a literal ${)")
 	}
 	if strings.Contains(def, "${") {
-		return "", "", fmt.Errorf("the default of ${%s} contains a variable; that is not supported", name)
+		return "", fmt.Errorf("the default of ${%s} contains a variable; that is not supported", name)
 	}
 	value, ok := e.lookup(name)
 	switch {
 	case hasDefault && value == "":
-		return def, "", nil
+		return def, nil
 	case !ok:
-		return "", name, nil
+		x.missing = addOnce(x.missing, name)
 	}
-	return value, "", nil
+	return value, nil
+}
+
+// predefined evaluates the names that clients know without a variable.
+func (e expander) predefined(name string) (value string, ok bool, err error) {
+	switch name {
+	case "workspaceFolder":
+		value, err = e.workspaceFolder()
+	case "workspaceFolderBasename":
+		value, err = e.workspaceFolder()
+		value = filepath.Base(value)
+	case "userHome":
+		value, err = e.tilde("~")
+	case "pathSeparator", "/":
+		value = string(filepath.Separator)
+	default:
+		return "", false, nil
+	}
+	return value, true, err
+}
+
+func (e expander) workspaceFolder() (string, error) {
+	if e.workspace != "" {
+		return filepath.Abs(e.workspace)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("${workspaceFolder}: %w", err)
+	}
+	return dir, nil
+}
+
+func (e expander) inputValue(id string, x *expansion) string {
+	in := Input{ID: id}
+	if described := e.inputs[id]; described != nil {
+		in = *described
+	}
+	if e.input != nil {
+		if value, ok := e.input(id, in); ok {
+			return value
+		}
+	}
+	if in.Default == "" {
+		x.unasked = addOnce(x.unasked, id)
+	}
+	return in.Default
 }
 
 // variableName reports whether s is a portable name, and short enough to be one.

@@ -2,45 +2,86 @@ package discovery
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// FuzzParseConfig: any bytes give definitions or one error, and errors are
-// fit to show. It is inside the package because a file for each input would
-// make it a hundred times slower.
-func FuzzParseConfig(f *testing.F) {
-	for _, seed := range []string{
-		``, `[]`, `{}`, `{"mcpServers":{}}`, "\ufeff{}", `{"mcpServers":{"a":{"command":"x","args":["${A:-b}","$${"],"env":{"K":"~/v"},"cwd":".","disabled":false}}}`,
-		`{"mcpServers":{"a":{"url":"x"},"a":3,"":{"comand":""}},"description":"d"}`, `{"mcpServers":{"\u001b[2J":{"command":"\u0000"}}}`,
-	} {
+// fuzzParser: any bytes give definitions or one error, and errors are fit to
+// show. It is inside the package because a file for each input would make it a
+// hundred times slower.
+func fuzzParser(f *testing.F, ext string, seeds ...string) {
+	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
+	files, err := filepath.Glob(filepath.Join("testdata", "clients", "*"+ext+"*"))
+	if err != nil || len(files) == 0 {
+		f.Fatal("no examples", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		definitions, err := parseConfig(data)
+		definitions, err := parseConfig("/d/f"+ext, data)
 		if err != nil {
 			checkText(t, Problem{File: "f", Err: err}.String())
 			return
 		}
 		expand := newExpander(func(name string) (string, bool) { return "value", name != "MISSING" })
+		expand.input = func(id string, _ Input) (string, bool) { return "typed", len(id)%2 == 0 }
+		expand.read = func(string) ([]byte, error) { return data, nil }
 		for _, d := range definitions {
 			s := d.server
 			err := d.err
+			inputsOf(s, d.inputs)
 			if err == nil {
-				err = expand.server(&s)
+				err = expand.of(d).server(&s)
 			}
 			if err != nil {
 				checkText(t, Problem{File: "f", Server: s.Name, Err: err}.String())
 				continue
 			}
-			if !s.Disabled && strings.TrimSpace(s.Command) == "" {
-				t.Errorf("no command: %q", data)
+			if !s.Disabled && strings.TrimSpace(s.Command) == "" && s.URL == "" {
+				t.Errorf("nothing to start: %q", data)
 			}
 			newSelfMatcher("").matches(s)
 			s.Fingerprint()
 		}
 		ServerIdents([]string{string(data), string(data)})
+	})
+}
+
+func FuzzParseConfig(f *testing.F) {
+	fuzzParser(f, ".json", ``, `[]`, `{}`, `{"mcpServers":{}}`, "\ufeff{}", `{"mcpServers":{"a":{"command":"x","args":["${A:-b}","$${"],"env":{"K":"~/v"},"cwd":".","disabled":false}}}`,
+		`{"mcpServers":{"a":{"url":"x"},"a":3,"":{"comand":""}},"description":"d"}`, `{"mcpServers":{"\u001b[2J":{"command":"\u0000"}}}`, `{"a":/*,*/[1,],}//`)
+}
+
+func FuzzParseTOML(f *testing.F) {
+	fuzzParser(f, ".toml", `a=1`, "[mcp_servers.a]\ncommand='''x'''", `mcp_servers.a={command="\u00e9",args=[1979-05-27,inf,0x1F]}`, "[[mcp_servers]]\n[[mcp_servers]]")
+}
+
+func FuzzParseYAML(f *testing.F) {
+	fuzzParser(f, ".yaml", `a: 1`, "a: &a [*a]", "a: &a {b: c}\nextensions: {x: {<<: *a, cmd: !!str 3}}", "? [x]\n: |\n  y\n", "--- !!binary aGk=\n...")
+}
+
+func FuzzEnvFile(f *testing.F) {
+	f.Add([]byte("A=1\nexport B='x y' # c\n#\nC=\"a\\nb\""))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		vars, err := parseEnvFile(data)
+		if err != nil {
+			checkText(t, err.Error())
+		}
+		for name, value := range vars {
+			if !variableName(name) || strings.ContainsRune(value, 0) {
+				t.Errorf("%q=%q", name, value)
+			}
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Bounds of one configuration.
@@ -27,6 +27,10 @@ type LoadOptions struct {
 	Dirs []string
 	// Files are read after the folders, whatever their names.
 	Files []string
+	// Project is a folder whose .mcp.json is read last, so that nothing in it
+	// takes the place of a server of the user's; empty for none. One without that
+	// file has no servers.
+	Project string
 	// Executable is the path of the running bridge. Servers that are this very
 	// program are left out.
 	Executable string
@@ -40,13 +44,16 @@ type LoadOptions struct {
 	// user does so elsewhere. in is what the file says of the input; its ID is
 	// always set. nil has no values.
 	Input func(id string, in Input) (string, bool)
-	// Workspace is the folder that ${workspaceFolder} means; default the working
-	// directory. In the files of a project it is the project's folder.
+	// Workspace is the folder that ${workspaceFolder} means; default Project, and
+	// without one the working directory. In the blocks of projects of
+	// ~/.claude.json it is the folder of each.
 	Workspace string
 }
 
-// Load reads every *.json file in the folders, files in order of their names
-// (those beginning with a dot are skipped). It never fails as a whole: what
+// Load reads every *.json, *.jsonc, *.toml, *.yaml and *.yml file in the
+// folders, files in order of their names (those beginning with a dot are
+// skipped), then Files, then the project's file. Dialects are told by their
+// shape; see README. It never fails as a whole: what
 // cannot be used is left out and reported in Config.Problems, and hides
 // nothing else. Files and folders that others than the user and root own or can
 // write are not used. A folder that does not exist is empty. Of several
@@ -59,6 +66,7 @@ func Load(opts LoadOptions) *Config {
 	for _, file := range opts.Files {
 		l.loadNamed(file)
 	}
+	l.loadProject(opts.Project)
 	l.config.assignIdents()
 	return &l.config
 }
@@ -78,6 +86,7 @@ func newLoader(opts LoadOptions) *loader {
 		lookup = os.LookupEnv
 	}
 	l := &loader{expand: newExpander(lookup), byName: make(map[string]int)}
+	l.expand.input, l.expand.workspace = opts.Input, cmp.Or(opts.Workspace, opts.Project)
 	if !opts.AllowSelf {
 		l.self = newSelfMatcher(opts.Executable)
 	}
@@ -99,7 +108,7 @@ func newLoader(opts LoadOptions) *loader {
 }
 
 func (l *loader) loadDir(dir string) {
-	names, err := jsonFiles(dir)
+	names, err := configFiles(dir)
 	if err != nil {
 		l.problem(dir, "", err)
 	}
@@ -113,9 +122,9 @@ func (l *loader) loadDir(dir string) {
 	}
 }
 
-// jsonFiles lists the names of a folder's configuration files, sorted. With an
+// configFiles lists the names of a folder's configuration files, sorted. With an
 // error it may still return names.
-func jsonFiles(dir string) ([]string, error) {
+func configFiles(dir string) ([]string, error) {
 	info, err := os.Stat(dir) // first, because opening a pipe would block
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -147,7 +156,7 @@ func jsonFiles(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
+		if isConfigName(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -165,6 +174,20 @@ func (l *loader) loadNamed(file string) {
 	l.loadFile(filepath.Clean(path))
 }
 
+// projectFile is where Claude Code keeps the servers of a project.
+const projectFile = ".mcp.json"
+
+// loadProject reads the file of a project.
+func (l *loader) loadProject(dir string) {
+	if dir == "" {
+		return
+	}
+	path := filepath.Join(dir, projectFile)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		l.loadFile(path)
+	}
+}
+
 func (l *loader) loadFile(path string) {
 	data, err := readRegular(path, maxFileBytes)
 	if err == nil {
@@ -174,7 +197,7 @@ func (l *loader) loadFile(path string) {
 		l.problem(path, "", err)
 		return
 	}
-	definitions, err := parseConfig(data)
+	definitions, err := parseConfig(path, data)
 	if err != nil {
 		l.problem(path, "", err)
 		return
@@ -191,10 +214,9 @@ func (l *loader) loadFile(path string) {
 // add takes one definition over into the configuration, or reports why not.
 func (l *loader) add(path string, def definition) {
 	server := def.server
-	server.File = path
 	err := def.err
 	if err == nil && !server.Disabled {
-		err = l.expand.server(&server)
+		err = l.expand.of(def).server(&server)
 	}
 	if err != nil {
 		l.problem(path, server.Name, err)
@@ -205,6 +227,9 @@ func (l *loader) add(path string, def definition) {
 		return
 	}
 	if i, ok := l.byName[server.Name]; ok {
+		if def.project != "" && l.config.Servers[i].Fingerprint() == server.Fingerprint() {
+			return // many projects use the same server
+		}
 		l.problem(path, server.Name, fmt.Errorf("already defined in %s, which counts", nameFrom(path, l.config.Servers[i].File)))
 		return
 	}

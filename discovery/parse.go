@@ -4,88 +4,114 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
 
-// maxFileValues bounds the JSON values of a file: a megabyte of "[[[…" or
-// "1,1,1,…" would otherwise become a hundred times its size in memory.
-const maxFileValues = 200_000
-
-// A definition is one entry of mcpServers: a server as written, or the reason
-// why there is none. The server's name is set in both cases.
+// A definition is one server of a file: as written, or the reason why there is
+// none. The server's name is set in both cases.
 type definition struct {
-	server Server
-	err    error
+	server  Server
+	project string
+	inputs  map[string]*Input // of the file, by ID
+	err     error
 }
 
-// parseConfig parses one file. An error concerns the file as a whole; errors
-// of single servers are in their definitions, which are in the file's order.
-func parseConfig(data []byte) ([]definition, error) {
+// parseConfig parses the file at path. An error concerns the file as a whole;
+// errors of single servers are in their definitions, which are in the file's
+// order.
+func parseConfig(path string, data []byte) ([]definition, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		return nil, errors.New("is not UTF-8 text")
-	}
-	root, err := parseJSON(data, maxFileValues)
+	root, err := parseTree(path, data)
 	if err != nil {
 		return nil, err
 	}
-	servers, err := serversOf(root)
+	p := configParser{name: path, lines: &lineIndex{data: data}}
+	blocks, err := p.blocksOf(root)
 	if err != nil {
 		return nil, err
 	}
-	p := configParser{data: data}
 	common := ""
-	if d := root.get("description"); d != nil {
+	if d := root.get("description"); d != nil && len(blocks) > 0 && blocks[0].dialect == DialectOwn {
 		if common, err = p.str("description", d); err != nil {
 			return nil, err
 		}
 	}
-	definitions := make([]definition, 0, len(servers.members))
-	for _, m := range servers.members {
-		def := definition{server: Server{Name: m.key}}
-		def.err = p.server(&def.server, m.value)
-		if def.server.Description == "" {
-			def.server.Description = cleanText(common, maxServerDescription)
+	var definitions []definition
+	for _, b := range blocks {
+		for _, m := range b.servers.members {
+			if b.dialect == DialectGoose && !gooseServer(m.value) {
+				continue
+			}
+			def := p.definition(b, m)
+			if def.server.Description == "" {
+				def.server.Description = cleanText(common, maxServerDescription)
+			}
+			definitions = append(definitions, def)
 		}
-		definitions = append(definitions, def)
 	}
 	return definitions, nil
 }
 
-// serversOf finds the mcpServers object, and says what it found instead.
-func serversOf(root *jsonNode) (*jsonNode, error) {
-	const want = `want {"mcpServers": {"name": {"command": …}}}`
-	if !root.is(kindObject) {
-		return nil, fmt.Errorf("is %s; %s", root.kind, want)
+func (p configParser) definition(b block, m jsonMember) definition {
+	def := definition{server: Server{Name: m.key, Dialect: b.dialect, File: p.name}, project: b.project, inputs: b.inputs}
+	p.dialect = b.dialect
+	if b.dialect == DialectRegistry {
+		def.inputs = make(map[string]*Input)
+		def.err = p.registry(&def, m.value)
+		return def
 	}
-	servers := root.get("mcpServers")
-	if servers == nil {
-		if near := nearestKey("mcpServers", root); near != "" {
-			return nil, fmt.Errorf("no %q but %q; %s", "mcpServers", near, want)
-		}
-		return nil, fmt.Errorf("no %q; %s", "mcpServers", want)
+	def.err = p.server(&def.server, m.value)
+	if b.disabled[m.key] || b.only != nil && !b.only[m.key] {
+		def.server.Disabled = true
 	}
-	if !servers.is(kindObject) {
-		return nil, fmt.Errorf("mcpServers is %s; %s", servers.kind, want)
-	}
-	return servers, nil
+	return def
 }
 
-// nearestKey returns a key of the object that was probably meant to be name.
-func nearestKey(name string, object *jsonNode) string {
-	for _, m := range object.members {
-		if strings.EqualFold(m.key, name) || strings.EqualFold(m.key, "servers") ||
-			editDistance([]rune(name), []rune(m.key), 2) <= 2 {
-			return m.key
-		}
+// gooseServer reports whether an extension is an MCP server, and not a part of goose.
+func gooseServer(n *jsonNode) bool {
+	if config := n.get("config"); config.is(kindObject) {
+		n = config
 	}
-	return ""
+	switch n.get("type").str() {
+	case "builtin", "platform", "frontend", "inline_python":
+		return false
+	}
+	return true
 }
 
 // configParser turns nodes into fields. Its errors name fields and positions,
 // never values.
-type configParser struct{ data []byte }
+type configParser struct {
+	name    string // of the file
+	dialect string
+	lines   *lineIndex
+}
+
+// A lineIndex finds lines and columns without reading the text each time.
+type lineIndex struct {
+	data   []byte
+	starts []int
+}
+
+func (l *lineIndex) position(offset int) string {
+	if l.starts == nil {
+		l.starts = lineStarts(l.data)
+	}
+	line := sort.SearchInts(l.starts, offset+1)
+	start := l.starts[line-1]
+	return fmt.Sprintf("%d:%d", line, 1+utf8.RuneCount(l.data[start:max(start, min(offset, len(l.data)))]))
+}
+
+// at is " at line:column", and nothing where that is not known.
+func (p configParser) at(n *jsonNode) string {
+	if n == nil || n.offset < 0 {
+		return ""
+	}
+	return " at " + p.lines.position(n.offset)
+}
 
 // server fills in s from its object, members in any order.
 func (p configParser) server(s *Server, n *jsonNode) error {
@@ -95,83 +121,87 @@ func (p configParser) server(s *Server, n *jsonNode) error {
 	if !n.is(kindObject) {
 		return p.wrong("the definition", n, kindObject)
 	}
+	if config := n.get("config"); p.dialect == DialectGoose && config.is(kindObject) {
+		n = &jsonNode{kind: kindObject, offset: n.offset, members: append(n.members[:len(n.members):len(n.members)], config.members...)}
+	}
 	if err := p.fields(s, n); err != nil {
 		return err
 	}
-	if s.Disabled || s.Command != "" {
+	if p.dialect == DialectOpenCode || p.dialect == DialectSettings {
+		bracesOf(s)
+	}
+	return p.complete(s, n)
+}
+
+// complete derives the type of a server and says what it lacks.
+func (p configParser) complete(s *Server, n *jsonNode) error {
+	switch {
+	case s.Type != "":
+	case s.Command != "" || s.URL == "":
+		s.Type = TypeStdio
+	case strings.HasSuffix(strings.TrimRight(s.URL, "/"), "/sse"):
+		s.Type = TypeSSE
+	default:
+		s.Type = TypeHTTP
+	}
+	switch {
+	case s.Disabled:
 		return nil
+	case s.Remote() && s.URL == "":
+		return errors.New(`no "url"`)
+	case s.Remote():
+		s.Command, s.Args, s.Cwd = "", nil, ""
+		return nil
+	case s.Command != "":
+		s.URL, s.Headers = "", nil
+		return nil
+	case p.dialect == DialectZed && (n.get("settings") != nil || n.get("source").str() == "extension"):
+		return errors.New("no \"command\": it is an extension of Zed, which knows how to start it; give the command here")
 	}
-	if n.get("url") != nil || n.get("serverUrl") != nil {
-		return errors.New("remote servers (\"url\") are not supported yet: only servers started with a \"command\" are")
-	}
-	return errors.New("no \"command\"")
+	return errors.New(`no "command" and no "url"`)
 }
 
 func (p configParser) fields(s *Server, n *jsonNode) error {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
-		if seen[m.key] && knownKey(m.key) {
-			return fmt.Errorf("%q is given twice, again at %s", m.key, position(p.data, m.value.offset))
+		known := knownField(m.key)
+		if seen[m.key] && known != "" {
+			return fmt.Errorf("%q is given twice, again%s", m.key, p.at(m.value))
 		}
 		seen[m.key] = true
 		if m.value.is(kindNull) {
 			continue
 		}
-		if err := p.field(s, m.key, m.value); err != nil {
+		if known == "" {
+			if err := p.unknown(m.key, m.value); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.field(s, known, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-const knownKeys = "command args env cwd description disabled"
-
-func knownKey(key string) bool {
-	for known := range strings.FieldsSeq(knownKeys) {
-		if key == known {
-			return true
-		}
-	}
-	return false
-}
-
-func (p configParser) field(s *Server, key string, n *jsonNode) (err error) {
-	switch key {
-	case "command":
-		s.Command, err = p.str(key, n)
-	case "args":
-		s.Args, err = p.strings(key, n)
-	case "env":
-		s.Env, err = p.env(n)
-	case "cwd":
-		s.Cwd, err = p.str(key, n)
-	case "description":
-		s.Description, err = p.str(key, n)
-		s.Description = cleanText(s.Description, maxServerDescription)
-	case "disabled":
-		if !n.is(kindBool) {
-			return p.wrong(key, n, kindBool)
-		}
-		s.Disabled = n.text == "true"
-	default:
-		return p.unknown(key, n)
-	}
-	return err
-}
-
-// unknown lets the keys of other clients pass ("type", "timeout", …) but not
-// what looks like a slip: a misspelt "disabled" must not start a server.
+// unknown lets the keys of other clients pass ("icon", "trust", …) but not what
+// looks like a slip: a misspelt "disabled" must not start a server.
 func (p configParser) unknown(key string, n *jsonNode) error {
-	for known := range strings.FieldsSeq(knownKeys) {
+	for known := range strings.FieldsSeq("command args env envFile cwd description disabled enabled url headers approve") {
 		near := 2
 		if len(known) < 5 {
 			near = 1
 		}
 		if strings.EqualFold(key, known) || editDistance([]rune(known), []rune(key), near) <= near {
-			return fmt.Errorf("unknown key %q at %s; did you mean %q?", key, position(p.data, n.offset), known)
+			return fmt.Errorf("unknown key %q%s; did you mean %q?", truncate(key, 40), p.at(n), known)
 		}
 	}
 	return nil
+}
+
+func (p configParser) wrong(field string, n *jsonNode, want jsonKind) error {
+	return fmt.Errorf("%s%s: is %s, want %s", cleanLine(field, 80), p.at(n), n.kind, want)
 }
 
 func (p configParser) str(field string, n *jsonNode) (string, error) {
@@ -179,9 +209,26 @@ func (p configParser) str(field string, n *jsonNode) (string, error) {
 		return "", p.wrong(field, n, kindString)
 	}
 	if strings.ContainsRune(n.text, 0) {
-		return "", fmt.Errorf("%s at %s: contains a NUL character", field, position(p.data, n.offset))
+		return "", fmt.Errorf("%s%s: contains a NUL character", field, p.at(n))
 	}
 	return n.text, nil
+}
+
+// scalar is str, and takes numbers and booleans as they are written where that
+// is the custom: a port in YAML has no quotes.
+func (p configParser) scalar(field string, n *jsonNode) (string, error) {
+	if p.unquoted() && (n.is(kindNumber) || n.is(kindBool)) {
+		return n.text, nil
+	}
+	return p.str(field, n)
+}
+
+func (p configParser) unquoted() bool {
+	switch strings.ToLower(filepath.Ext(p.name)) {
+	case ".yaml", ".yml", ".toml":
+		return true
+	}
+	return false
 }
 
 func (p configParser) strings(field string, n *jsonNode) ([]string, error) {
@@ -190,7 +237,7 @@ func (p configParser) strings(field string, n *jsonNode) ([]string, error) {
 	}
 	list := make([]string, 0, len(n.items))
 	for i, item := range n.items {
-		s, err := p.str(fmt.Sprintf("%s[%d]", field, i), item)
+		s, err := p.scalar(fmt.Sprintf("%s[%d]", field, i), item)
 		if err != nil {
 			return nil, err
 		}
@@ -199,19 +246,23 @@ func (p configParser) strings(field string, n *jsonNode) ([]string, error) {
 	return list, nil
 }
 
-func (p configParser) env(n *jsonNode) (map[string]string, error) {
+// env reads an object of variables, and "headers" likewise.
+func (p configParser) env(field string, n *jsonNode) (map[string]string, error) {
 	if !n.is(kindObject) {
-		return nil, p.wrong("env", n, kindObject)
+		return nil, p.wrong(field, n, kindObject)
 	}
 	env := make(map[string]string, len(n.members))
 	for _, m := range n.members {
-		if m.key == "" || strings.ContainsAny(m.key, "=\x00") {
-			return nil, fmt.Errorf("env at %s: %q is not a variable's name", position(p.data, m.value.offset), truncate(m.key, 40))
+		switch {
+		case field == "headers" && !headerName(m.key):
+			return nil, fmt.Errorf("headers%s: %q is not a header's name", p.at(m.value), truncate(m.key, 40))
+		case m.key == "" || strings.ContainsAny(m.key, "=\x00"):
+			return nil, fmt.Errorf("%s%s: %q is not a variable's name", field, p.at(m.value), truncate(m.key, 40))
 		}
 		if _, ok := env[m.key]; ok {
-			return nil, fmt.Errorf("env at %s: %q is given twice", position(p.data, m.value.offset), truncate(m.key, 40))
+			return nil, fmt.Errorf("%s%s: %q is given twice", field, p.at(m.value), truncate(m.key, 40))
 		}
-		value, err := p.str("env "+truncate(m.key, 40), m.value)
+		value, err := p.scalar(field+" "+truncate(m.key, 40), m.value)
 		if err != nil {
 			return nil, err
 		}
@@ -220,8 +271,11 @@ func (p configParser) env(n *jsonNode) (map[string]string, error) {
 	return env, nil
 }
 
-func (p configParser) wrong(field string, n *jsonNode, want jsonKind) error {
-	return fmt.Errorf("%s at %s: is %s, want %s", cleanLine(field, 80), position(p.data, n.offset), n.kind, want)
+// headerName reports whether s is a token of HTTP.
+func headerName(s string) bool {
+	return s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
 }
 
 func checkServerName(name string) error {
@@ -230,7 +284,7 @@ func checkServerName(name string) error {
 		return errors.New("a server's name is empty")
 	case utf8.RuneCountInString(name) > maxServerName:
 		return fmt.Errorf("a server's name is longer than %d characters", maxServerName)
-	case strings.ContainsFunc(name, func(r rune) bool { return r == '\n' || hidden(r) }):
+	case strings.ContainsFunc(name, func(r rune) bool { return r == '\n' || hidden(r) && r != '\ufe0f' && r != '\u200d' }):
 		return errors.New("a server's name contains control or invisible characters")
 	}
 	return nil

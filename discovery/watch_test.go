@@ -119,7 +119,7 @@ func TestWatchKeepsTheLastGood(t *testing.T) {
 	if want := []string{"x", "y"}; !slices.Equal(config.Kept, want) || len(config.Problems) != 1 {
 		t.Errorf("kept are %v, want %v; problems: %v", config.Kept, want, config.Problems)
 	}
-	w.writeText("a.json", `{"mcpServers": {"y": {"command": ["no string"]}, "x": {"command": "two"}}}`)
+	w.writeText("a.json", `{"mcpServers": {"y": {"command": {"no": "string"}}, "x": {"command": "two"}}}`)
 	config = w.wants("x=two", "y=one", "b=two")
 	if want := []string{"y"}; !slices.Equal(config.Kept, want) || len(config.Problems) != 1 {
 		t.Errorf("kept are %v, want %v; problems: %v", config.Kept, want, config.Problems)

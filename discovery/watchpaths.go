@@ -27,7 +27,7 @@ func pathsToWatch(opts LoadOptions) *watchPaths {
 		}
 		w.look(real)
 		w.whole[real] = true
-		names, err := jsonFiles(real)
+		names, err := configFiles(real)
 		if err != nil && len(names) == 0 {
 			continue
 		}
@@ -43,16 +43,15 @@ func pathsToWatch(opts LoadOptions) *watchPaths {
 			w.walk(path)
 		}
 	}
+	if opts.Project != "" {
+		w.walk(filepath.Join(opts.Project, projectFile))
+	}
 	return w
 }
 
 // concerns reports whether what happened to a path may matter.
 func (w *watchPaths) concerns(path string) bool {
-	return w.names[path] || w.whole[filepath.Dir(path)] && isConfigFile(filepath.Base(path)) || w.whole[path]
-}
-
-func isConfigFile(name string) bool {
-	return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
+	return w.names[path] || w.whole[filepath.Dir(path)] && isConfigName(filepath.Base(path)) || w.whole[path]
 }
 
 func (w *watchPaths) look(dir string) {

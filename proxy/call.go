@@ -130,6 +130,8 @@ func (u *upstream) startError(ctx context.Context, err error) *Error {
 	switch {
 	case u.proxy.isClosed():
 		return closedError()
+	case errors.Is(err, errRemote):
+		return u.remoteError()
 	case errors.Is(err, stdio.ErrDir):
 		return &Error{
 			Kind: ServerFailed, Err: err, Message: "server " + name + " cannot start: its working directory does not exist",
@@ -157,6 +159,14 @@ func (u *upstream) startError(ctx context.Context, err error) *Error {
 		Kind: ServerFailed, Err: err,
 		Message: "server " + name + " " + what + u.quoteTail(failure.tail),
 		Hint:    "the user has to check the server's definition; calls try again after a short while",
+	}
+}
+
+// remoteError is what there is to say of a server with a url, also before its use.
+func (u *upstream) remoteError() *Error {
+	return &Error{
+		Kind: ServerFailed, Err: errRemote, Message: "server " + quoteName(u.server.Name) + " cannot be used: " + errRemote.Error(),
+		Hint: `the user can define it with a "command" that forwards, such as npx -y mcp-remote and the url`,
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -233,4 +234,17 @@ func TestCloseDuringStart(t *testing.T) {
 		t.Errorf("Close took %v", took)
 	}
 	wantError(t, <-done, proxy.Closed)
+}
+
+// TestRemoteIsTold: a server with a url is listed, and says at use that it
+// cannot be used, without its address, which may hold a secret.
+func TestRemoteIsTold(t *testing.T) {
+	p := newProxyWith(t, proxy.Options{Servers: []discovery.Server{{Name: "far", Type: discovery.TypeHTTP, URL: "https://x.invalid/?key=s3cret"}}})
+	info := p.Servers()[0]
+	_, err := p.Call(t.Context(), "far", "tool", nil)
+	for _, text := range []string{info.Error, fmt.Sprint(err)} {
+		if info.State != "failed" || !strings.Contains(text, "reached over HTTP") || strings.Contains(text, "s3cret") {
+			t.Errorf("%s: %s", info.State, text)
+		}
+	}
 }

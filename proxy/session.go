@@ -71,9 +71,15 @@ type connectError struct {
 func (e *connectError) Error() string { return e.err.Error() }
 func (e *connectError) Unwrap() error { return e.err }
 
+// errRemote is why a server with a url is not connected to.
+var errRemote = errors.New("it is reached over HTTP, which this version does not do yet")
+
 // connect starts a server and connects to it. ctx bounds the connecting. The
 // caller must run watch. Errors are *connectError, or those of stdio.Start.
 func connect(ctx context.Context, server discovery.Server, opts sessionOptions) (*session, error) {
+	if server.Remote() {
+		return nil, errRemote
+	}
 	unasked := &stdio.Meter{}
 	proc, err := stdio.Start(stdio.Options{
 		Command: server.Command,

@@ -282,6 +282,9 @@ func (u *upstream) state() (state string, failed *Error) {
 	if u.server.Disabled {
 		return "disabled", nil
 	}
+	if u.server.Remote() {
+		return "failed", u.remoteError()
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {

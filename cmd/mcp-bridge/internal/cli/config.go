@@ -31,7 +31,14 @@ func (r *root) loadConfig() *discovery.Config {
 	if err != nil {
 		executable = "" // then the bridge knows itself by name only
 	}
+	var project string
+	if r.settings.project {
+		if project, err = os.Getwd(); err != nil {
+			project = "."
+		}
+	}
 	return discovery.Load(discovery.LoadOptions{
+		Project:    project,
 		Dirs:       r.settings.configDirs,
 		Files:      moreFiles(),
 		Executable: executable,
@@ -73,7 +80,7 @@ func (r *root) noServers(config *discovery.Config) string {
 	case len(missing) == len(dirs):
 		return "no servers are configured: there is no folder " + where
 	}
-	return "no servers are configured: put their definitions into " + strings.Join(dirs, "/*.json or ") + "/*.json"
+	return "no servers are configured: put their definitions into " + strings.Join(dirs, "/*.json or ") + "/*.json (or .jsonc, .toml, .yaml)"
 }
 
 // diagnoseServers looks at the definitions; it starts no server.

@@ -31,6 +31,7 @@ const maxQuota = 120 << 20
 // file, too: see [settings.complete].
 type settings struct {
 	configDirs []string
+	project    bool
 	cacheDir   string
 	stateDir   string
 	quota      sizeOrNone // of the workspace
@@ -68,6 +69,7 @@ type settings struct {
 
 func (s *settings) addCommon(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.configDirs, "config-dir", nil, "folder of server definitions, repeatable (default ~/MCPs)")
+	flags.BoolVar(&s.project, "project", false, "read the servers of ./.mcp.json, too, after all others")
 	flags.StringVar(&s.cacheDir, "cache-dir", "", "folder for the catalog of tools (default below the user's cache folder)")
 	flags.BoolVar(&s.learnShapes, "learn-shapes", true, "show as return types the form of results, never their values, that tools gave before")
 	flags.BoolVar(&s.allowSelf, "allow-self-server", false, "do not leave mcp-bridge itself out of the servers")

@@ -10,7 +10,7 @@ import (
 // TestConfigValues writes every setting into a file's form and back.
 func TestConfigValues(t *testing.T) {
 	keys := map[string]any{
-		"config_dir": []any{"/a,b", `/c"d`}, "mount": []any{"./data:ro"}, "cache_dir": "/x", "allow_self_server": true, "log_level": "debug", "color": "never", "pager": "more",
+		"config_dir": []any{"/a,b", `/c"d`}, "mount": []any{"./data:ro"}, "cache_dir": "/x", "project": true, "allow_self_server": true, "log_level": "debug", "color": "never", "pager": "more",
 		"runtime": "podman", "transport": "stdio", "image": "python:3.14", "pull_timeout": int64(90), "memory": "1g",
 		"pids": int64(99), "cpus": 1.5, "allow_unlimited": true, "timeout": "2m", "max_timeout": int64(600), "yield": 2.5,
 		"warm": int64(0), "max_sandboxes": int64(4), "runtime_idle_timeout": int64(0), "output_limit": int64(999), "output_mode": "json",
