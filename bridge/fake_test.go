@@ -28,7 +28,7 @@ type engine struct {
 
 	mu    sync.Mutex
 	tries int // starts, failed ones included
-	most  int // sandboxes there have been at a time
+	peak  int // see most
 	boxes []*box
 }
 
@@ -78,7 +78,7 @@ func (e *engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 			open++
 		}
 	}
-	e.most = max(e.most, open)
+	e.peak = max(e.peak, open)
 	return b, nil
 }
 
@@ -87,6 +87,13 @@ func (e *engine) attempts() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.tries
+}
+
+// most is how many sandboxes there have been at a time.
+func (e *engine) most() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.peak
 }
 
 // started is how many sandboxes there have been, and open how many there are.

@@ -197,8 +197,8 @@ func TestIdlestMakesRoom(t *testing.T) {
 		if r := inSession(t, b, "a", "value 5"); r.Text != stoppedForRoom+"\n5" {
 			t.Errorf("got %q", r.Text)
 		}
-		if e.most != 3 {
-			t.Errorf("%d sandboxes at a time", e.most)
+		if e.most() != 3 {
+			t.Errorf("%d sandboxes at a time", e.most())
 		}
 	})
 }
@@ -242,8 +242,8 @@ func TestRoomForMany(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if e.most > 3 {
-			t.Errorf("%d sandboxes at a time", e.most)
+		if e.most() > 3 {
+			t.Errorf("%d sandboxes at a time", e.most())
 		}
 	})
 }

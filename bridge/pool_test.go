@@ -199,8 +199,8 @@ func TestNoSandboxChangesHands(t *testing.T) {
 			}
 			used += len(owners)
 		}
-		if used < 100 || e.most > 8 {
-			t.Errorf("%d sandboxes were used, %d at a time", used, e.most)
+		if used < 100 || e.most() > 8 {
+			t.Errorf("%d sandboxes were used, %d at a time", used, e.most())
 		}
 	})
 }
@@ -338,8 +338,8 @@ func TestSparesHaveNoMoreRoom(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if e.most != 2 {
-			t.Errorf("%d sandboxes at a time, want 2", e.most)
+		if e.most() != 2 {
+			t.Errorf("%d sandboxes at a time, want 2", e.most())
 		}
 	})
 }
