@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -280,5 +281,55 @@ func TestClientCancels(t *testing.T) {
 		if err != nil || text != "next" {
 			t.Errorf("afterwards: %q, %v", text, err)
 		}
+	})
+}
+
+// The description follows the servers, and clients are told.
+func TestSetServers(t *testing.T) {
+	e := &engine{}
+	synctest.Test(t, func(t *testing.T) {
+		tools := proxy.New(proxy.Options{})
+		b := bridge.New(bridge.Options{Engine: e, Image: "image", Tools: tools, Servers: []string{"one"}})
+		in, toBridge := io.Pipe()
+		fromBridge, out := io.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			served <- b.Serve(t.Context(), in, out)
+			_ = out.Close()
+		}()
+		told := 0
+		client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told++ },
+		})
+		session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, test := range []struct {
+			servers []string
+			want    string
+		}{
+			{[]string{"one", "two"}, "(one, two)"},
+			{[]string{"one", "two"}, "(one, two)"},
+			{nil, "MCP servers: "},
+		} {
+			b.SetServers(test.servers)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			listed, err := session.ListTools(t.Context(), nil)
+			if err != nil || !strings.Contains(listed.Tools[0].Description, test.want) {
+				t.Errorf("%d: %v, %v", i, listed, err)
+			}
+		}
+		if told != 2 {
+			t.Errorf("the client was told %d times, want 2", told)
+		}
+		_ = toBridge.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		_ = session.Close()
+		b.Close()
+		_ = tools.Close()
 	})
 }

@@ -76,6 +76,7 @@ type Options struct {
 type Bridge struct {
 	opts    Options
 	log     *slog.Logger
+	entry   entry
 	refusal lastText     // why cells were not run
 	calls   atomic.Int64 // of the tool, running
 	places  *places
@@ -115,6 +116,7 @@ func New(opts Options) *Bridge {
 		files:  keptFiles{quota: opts.WorkspaceQuota},
 		images: newImager(),
 	}
+	b.entry.servers = opts.Servers
 	b.pool = newPool(opts.Warm, b.places, b.startKernel, b.log)
 	return b
 }

@@ -105,7 +105,7 @@ func (b *Bridge) instructions() string {
 
 // server returns an MCP server with the one tool. Calls end when ctx does.
 func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) scope) *mcp.Server {
-	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
 	if b.keepsFiles() {
 		capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: true}
 	}
@@ -124,11 +124,13 @@ func (b *Bridge) server(ctx context.Context, scopeOf func(*mcp.CallToolRequest) 
 			return next(ctx, method, req)
 		}
 	})
-	server.AddTool(b.tool(), func(callCtx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		callCtx, cancel := context.WithCancel(callCtx)
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		return b.call(callCtx, req, scopeOf(req)), nil
+	b.entry.show(ctx, b.tool, func(tool *mcp.Tool) {
+		server.AddTool(tool, func(callCtx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			callCtx, cancel := context.WithCancel(callCtx)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			return b.call(callCtx, req, scopeOf(req)), nil
+		})
 	})
 	return server
 }
@@ -235,12 +237,12 @@ const (
 	longestName = 32 // characters
 )
 
-// tool returns the one entry of tools/list.
-func (b *Bridge) tool() *mcp.Tool {
+// tool returns the one entry of tools/list, with these servers in it.
+func (b *Bridge) tool(servers []string) *mcp.Tool {
 	return &mcp.Tool{
 		Name: "run_python",
 		Description: "Run Python in a persistent sandbox (no network). Its `tools` reach all MCP servers" +
-			listServers(b.opts.Servers) + ": tools.search(\"send mail\") finds, tools.<server>.<tool>(arg=...) calls " +
+			listServers(servers) + ": tools.search(\"send mail\") finds, tools.<server>.<tool>(arg=...) calls " +
 			"and returns data; help(tools) explains. Variables persist. You see prints and the last expression.",
 		InputSchema: mustJSON(map[string]any{
 			"type": "object",

@@ -73,6 +73,7 @@ func (o Options) withDefaults() Options {
 type Proxy struct {
 	opts   Options
 	roster atomic.Pointer[roster]
+	notes  atomic.Pointer[map[string]string] // on servers, by name
 	index  indexCache
 
 	unread *budget // for the results that sandboxes have yet to read
@@ -176,13 +177,17 @@ type ServerInfo struct {
 	Description string   `json:"description"`
 	Tools       *int     `json:"tools"` // how many it offers; nil if not known
 	State       string   `json:"state"` // idle, starting, ready, failed or disabled
-	Error       string   `json:"error"` // why it failed to start, or to list its tools; else empty
+	Error       string   `json:"error"` // why it failed to start, or to list its tools, or its note; else empty
 }
 
 // Servers describes all configured servers, in their configured order. It
 // starts none.
 func (p *Proxy) Servers() []ServerInfo {
 	all := p.all()
+	var notes map[string]string
+	if n := p.notes.Load(); n != nil {
+		notes = *n
+	}
 	infos := make([]ServerInfo, len(all.order))
 	for i, u := range all.order {
 		state, failed := u.state()
@@ -198,6 +203,8 @@ func (p *Proxy) Servers() []ServerInfo {
 		}
 		if failed != nil {
 			infos[i].Error = failed.Message
+		} else {
+			infos[i].Error = notes[u.server.Name]
 		}
 		if set := u.known(); set != nil {
 			n := len(u.shown(set))

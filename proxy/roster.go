@@ -156,6 +156,10 @@ func (p *Proxy) Reload(servers []discovery.Server) {
 	p.tellChange()
 }
 
+// SetNotes has Servers say of each server of these names what is wrong with it,
+// if nothing worse is. Notes are shown to models. The caller must not change them.
+func (p *Proxy) SetNotes(notes map[string]string) { p.notes.Store(&notes) }
+
 // retire ends what runs of a definition that no longer counts. The channel is
 // closed when nothing does, or calls are waited for, which may take long; nil is
 // as good as closed.

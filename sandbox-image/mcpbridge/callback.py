@@ -72,6 +72,7 @@ class Client:
         self._reader = _Baton()  # held by the thread that waits for the socket
         self._patience = _PATIENCE if len(os.sched_getaffinity(0)) > 1 else 0
         self._watchers = {}  # event loop -> how many of its tasks wait
+        self._changes = time.time_ns()  # another number in each process, and after each change
         Client._of_process = self
 
     def __reduce__(self):
@@ -116,6 +117,21 @@ class Client:
                 self.abandon(calls)
                 raise
         return [call for call in calls if call.done]
+
+    def changes(self):
+        """A number that is another one when the host has said that servers or tools have changed."""
+        if os.getpid() != self._pid or self._interrupted():
+            return self._changes
+        with self.guard:
+            if self._reader.take():  # else that thread reads
+                try:
+                    self._read()
+                except ConnectionError:
+                    pass  # who asks the host hears of it
+                finally:
+                    self._reader.release()
+                    self._promote()
+        return self._changes
 
     def abandon(self, calls):
         """Tell the host that nobody waits for these any more."""
@@ -262,6 +278,8 @@ class Client:
             message = values.parse(payload)
         except (ValueError, RecursionError, MemoryError) as error:
             message = _unreadable(payload, error)
+        if message.get("method") == "changed":
+            self._changes += 1
         call = self._pending.pop(message.get("id"), None)
         if call is None:
             return  # abandoned meanwhile

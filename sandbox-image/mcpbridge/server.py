@@ -9,17 +9,21 @@ from .tool import Tool
 class Server(Namespace):
     """A server's tools as attributes; iterating gives the tools."""
 
+    _as_of = None  # what client.changes() was when it was asked for tools
+
     def __init__(self, client, info):
         self._client = client
         self._info = info
         self._tools = None  # a list, once it was asked for
 
     def __iter__(self):
-        tools = own(self, "_tools")
-        if tools is None:
-            client, info = own(self, "_client"), own(self, "_info")
+        client, tools = own(self, "_client"), own(self, "_tools")
+        now = client.changes()
+        if tools is None or own(self, "_as_of") != now:
+            info = own(self, "_info")
             ask = Request(client, "tools/list", {"server": info.name}, lambda reply: reply["tools"], info.name)
             self._tools = tools = [Tool(client, info, doc) for doc in ask.wait()]
+            self._as_of = now
         return iter(tools)
 
     # What a server has beside tools: as an attribute only where no tool is called that.

@@ -34,6 +34,7 @@ class Toolbox(Namespace):
     # discovery.ServerIdents keeps these names from servers.
     _public = ("acall", "amap", "call", "map", "prompt", "prompts", "read", "resources", "search", "servers")
     _methods = frozenset({*_public, "_client"})
+    _as_of = None  # what client.changes() was when servers were looked for
 
     def __init__(self, client):
         self._client = client
@@ -114,7 +115,10 @@ class Toolbox(Namespace):
         return parallel_async.Amap(function, items, concurrency, return_exceptions)
 
     def _find(self, name, keys):
-        known = own(self, "_known")
+        known, now = own(self, "_known"), self._client.changes()
+        if own(self, "_as_of") != now:
+            known.clear()
+            self._as_of = now
         info = first([own(server, "_info") for server in known.values()], name, keys[:1])
         if info is None:
             servers = self.servers()

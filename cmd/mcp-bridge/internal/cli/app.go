@@ -92,12 +92,14 @@ type app struct {
 	engine runtime.Engine
 	tools  *proxy.Proxy
 	sweep  *sweep         // nil if none was asked for
+	edits  *edits         // nil if they are not to be followed
 	exit   func(code int) // see IO
 }
 
 // appOptions are what commands want of an app besides the settings.
 type appOptions struct {
 	sweep       bool          // remove, in the background, what dead bridges left
+	follow      bool          // take over edits of the definitions of servers
 	outputLimit int           // see bridge.Options
 	outputMode  bridge.Mode   // see bridge.Options
 	notesApart  bool          // see bridge.Options
@@ -160,6 +162,9 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		IdleTimeout:  time.Duration(r.settings.idleTimeout),
 	})
 	tools.Include(a.bridge.Skills)
+	if opts.follow {
+		a.edits = followEdits(ctx, r.loadOptions(), a, config, log)
+	}
 	if opts.sweep {
 		a.sweep = startSweep(ctx, engine, log)
 	}
@@ -169,6 +174,9 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 // close removes every sandbox and ends every server. Where that hangs the program
 // ends.
 func (a *app) close(log *slog.Logger) {
+	if a.edits != nil {
+		a.edits.end()
+	}
 	closeWithin(closeLimit, a.bridge.Close, log, a.exit)
 	if a.sweep != nil {
 		a.sweep.end()

@@ -27,6 +27,11 @@ func (r *root) config() *discovery.Config {
 }
 
 func (r *root) loadConfig() *discovery.Config {
+	return discovery.Load(r.loadOptions())
+}
+
+// loadOptions says where the definitions are.
+func (r *root) loadOptions() discovery.LoadOptions {
 	executable, err := os.Executable()
 	if err != nil {
 		executable = "" // then the bridge knows itself by name only
@@ -37,13 +42,13 @@ func (r *root) loadConfig() *discovery.Config {
 			project = "."
 		}
 	}
-	return discovery.Load(discovery.LoadOptions{
+	return discovery.LoadOptions{
 		Project:    project,
 		Dirs:       r.settings.configDirs,
 		Files:      moreFiles(),
 		Executable: executable,
 		AllowSelf:  r.settings.allowSelf,
-	})
+	}
 }
 
 // missingDirs are the folders that were asked for, unlike ~/MCPs, and are not there.

@@ -23,7 +23,7 @@ func (r *root) runCommand() *cobra.Command {
 				return err
 			}
 			a, err := r.open(cmd.Context(), appOptions{
-				sweep: true, yield: time.Duration(r.settings.yield), warm: r.settings.warm,
+				sweep: true, follow: true, yield: time.Duration(r.settings.yield), warm: r.settings.warm,
 				outputLimit: r.settings.outputLimit, outputMode: bridge.Mode(r.settings.outputMode),
 				hibernate: r.settings.hibernate,
 			})
