@@ -83,7 +83,7 @@ func TestSearchQuality(t *testing.T) {
 		least   float64
 		queries []judgedQuery
 	}{
-		{"steps", 5, 0.8, []judgedQuery{
+		{"steps", 5, 0.95, []judgedQuery{
 			{"file a bug", []string{"github.create_issue"}},
 			{"open a PR", []string{"github.create_pull_request"}},
 			{"what is in this folder", []string{"disk.list_directory"}},
@@ -104,13 +104,19 @@ func TestSearchQuality(t *testing.T) {
 			{"squash", []string{"github.merge_pull_request"}},
 			{"imperial units", []string{"weather.forecast"}},
 		}},
-		{"tasks", 8, 0.5, []judgedQuery{
-			{"Find out what Nvidia's stock costs today, work out what 12.5 of them are worth, and write that into /root/notes/shares.md for me.",
-				[]string{"stocks.get_quote", "calc.calculate", "disk.write_file"}},
-			{"I'm planning a trip to Lisbon next week: where is the hotel at Rua Augusta 12, what can we see nearby, and how will the weather be?",
-				[]string{"maps.geocode", "maps.places_nearby", "weather.forecast"}},
-			{"Please read /home/me/report.docx, mail a summary of it to my boss, and put a meeting about it into my calendar for tomorrow.",
-				[]string{"office.read_document", "mail.send_email", "calendar.createEvent"}},
+		{"tasks", 8, 0.8, []judgedQuery{
+			{
+				"Find out what Nvidia's stock costs today, work out what 12.5 of them are worth, and write that into /root/notes/shares.md for me.",
+				[]string{"stocks.get_quote", "calc.calculate", "disk.write_file"},
+			},
+			{
+				"I'm planning a trip to Lisbon next week: where is the hotel at Rua Augusta 12, what can we see nearby, and how will the weather be?",
+				[]string{"maps.geocode", "maps.places_nearby", "weather.forecast"},
+			},
+			{
+				"Please read /home/me/report.docx, mail a summary of it to my boss, and put a meeting about it into my calendar for tomorrow.",
+				[]string{"office.read_document", "mail.send_email", "calendar.createEvent"},
+			},
 		}},
 	} {
 		sum := 0.0

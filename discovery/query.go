@@ -1,14 +1,19 @@
 package discovery
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of one query.
 const (
 	maxQueryLength = 2_000 // characters
 	maxConcepts    = 40
+	maxWords       = 4 * maxConcepts
 	maxCorrected   = 8 // words that are spelt wrong
 	longQuery      = 9 // words; more are a text
 )
@@ -16,10 +21,16 @@ const (
 // What a form counts compared with the word that was asked for.
 const (
 	synonymWeight  = 0.45
+	hintWeight     = 0.7 // a word that what was asked for hints at
+	hintInText     = 0.9
 	compoundWeight = 0.6
 	stopWeight     = 0.08
+	proseWeight    = 0.5  // of what says little in a longer text
+	properWeight   = 0.7  // of a proper name in a longer text
+	fileWeight     = 0.7  // of "read" or "write" where there is the path of a file
+	dataWeight     = 0.05 // of the words in a path
 	pathWeight     = 0.4
-	guessInText    = 0.15 // an unknown word in a longer text is rather a name than a slip
+	guessInText    = 0.05 // an unknown word in a longer text is rather a name than a slip
 )
 
 // A concept is one thing asked for, and the terms that can stand for it.
@@ -47,21 +58,31 @@ func (ix *Index) parseQuery(text string) query {
 	parts := strings.Fields(cleanText(text, maxQueryLength))
 	q := queryBuilder{ix: ix, index: make(map[string]int), long: len(parts) >= longQuery}
 	var prev string
+	starts := true // of a sentence
 	for _, part := range parts {
-		weight := 1.0
-		if isPath(part) {
-			weight = pathWeight
-		}
-		words := splitWords(part)
-		for i, w := range words {
-			if wordWeight := weight; len(q.words) < 4*maxConcepts {
-				if i == len(words)-1 && weight < 1 && strings.HasSuffix(strings.ToLower(part), "."+w.text) {
-					wordWeight = 1 // the extension tells what kind of file it is
+		switch {
+		case isPath(part) && !strings.Contains(part, "://"):
+			q.path(part)
+			prev = ""
+		case isPath(part):
+			for _, w := range splitWords(part) {
+				q.word(w.text, "", pathWeight)
+			}
+			q.word("url", "", pathWeight)
+			prev = ""
+		default:
+			first, _ := utf8.DecodeRuneInString(strings.TrimLeft(part, "\"'(“‘"))
+			proper := q.long && !starts && unicode.IsUpper(first)
+			for _, w := range splitWords(part) {
+				weight := 1.0
+				if st := stem(w.text); proper && len(ix.synonyms.toward[st]) == 0 && !ix.inServerName[ix.id(st)] {
+					weight = properWeight
 				}
-				q.word(w.text, prev, wordWeight)
+				q.word(w.text, prev, weight)
 				prev = w.text
 			}
 		}
+		starts = strings.ContainsAny(part[len(part)-1:], ".!?:")
 	}
 	return q.finish()
 }
@@ -71,6 +92,48 @@ func (ix *Index) parseQuery(text string) query {
 func isPath(s string) bool {
 	return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~/") || strings.Contains(s, "://") || strings.Count(s, "/") > 1
 }
+
+// id returns the number of a stem, or -1.
+func (ix *Index) id(stem string) int32 {
+	if id, ok := ix.ids[stem]; ok {
+		return id
+	}
+	return -1
+}
+
+// path adds what a file's path tells: not its name, but that there is a file, of
+// which kind, and whether it is read or written.
+func (q *queryBuilder) path(path string) {
+	extension := ""
+	for _, w := range splitWords(path) {
+		extension = w.text
+	}
+	if !strings.HasSuffix(strings.ToLower(strings.TrimRight(path, ".,;:!?\"')")), "."+extension) {
+		for _, w := range splitWords(path) {
+			q.word(w.text, "", pathWeight)
+		}
+		q.word("directory", "", pathWeight)
+		return
+	}
+	if q.ix.synonyms.textFiles[extension] {
+		q.word("file", "", 1)
+		if slices.ContainsFunc(q.words[max(0, len(q.words)-lookBack):], func(w string) bool { return q.ix.synonyms.writing[w] }) {
+			q.word("write", "", fileWeight)
+		} else {
+			q.word("read", "", fileWeight)
+		}
+		for _, w := range splitWords(path) {
+			q.word(w.text, "", dataWeight)
+		}
+		return
+	}
+	for _, w := range splitWords(path) {
+		q.word(w.text, "", dataWeight)
+	}
+	q.word(extension, "", 1)
+}
+
+const lookBack = 8 // words before a path that tell what is done with it
 
 type queryBuilder struct {
 	ix        *Index
@@ -84,9 +147,14 @@ type queryBuilder struct {
 
 // word adds a word, and the pair it makes with the one before.
 func (q *queryBuilder) word(text, prev string, weight float64) {
+	if len(q.words) >= maxWords {
+		return
+	}
 	q.words = append(q.words, text)
 	if q.ix.synonyms.stop[text] {
 		weight *= stopWeight
+	} else if q.long && q.ix.synonyms.prose[text] {
+		weight *= proseWeight
 	}
 	if i, ok := q.index[stem(text)]; ok {
 		q.concepts[i].weight = max(q.concepts[i].weight, weight)
@@ -119,6 +187,15 @@ func (q *queryBuilder) concept(text string, weight float64) {
 			c.add(id, q.ix.terms[id].rarity, synonymWeight, limit)
 		}
 	}
+	hint := hintWeight
+	if q.long {
+		hint = hintInText
+	}
+	for _, other := range q.ix.synonyms.toward[st] {
+		if id, ok := q.ix.ids[other]; ok {
+			c.hint(id, min(q.ix.terms[id].rarity, cmp.Or(limit, math.Inf(1))), hint)
+		}
+	}
 	if len(c.variants) == 0 {
 		q.guess(&c)
 	}
@@ -149,6 +226,17 @@ func (c *concept) add(id int32, rarity, weight, limit float64) {
 	c.variants = append(c.variants, variant{id, rarity * weight, weight})
 }
 
+// hint adds a form that what was asked for hints at.
+func (c *concept) hint(id int32, rarity, weight float64) {
+	for i := range c.variants {
+		if v := &c.variants[i]; v.term == id {
+			v.weight, v.plain = max(v.weight, rarity*weight), max(v.plain, weight)
+			return
+		}
+	}
+	c.variants = append(c.variants, variant{id, rarity * weight, weight})
+}
+
 // guess finds what an unknown word may be: two words written as one, a slip,
 // or an abbreviation.
 func (q *queryBuilder) guess(c *concept) {
@@ -156,12 +244,13 @@ func (q *queryBuilder) guess(c *concept) {
 		return
 	}
 	q.corrected++
-	if a, b, ok := q.split(c.text); ok {
+	suggestions := q.ix.speller().suggest(c.text)
+	if a, b, ok := q.split(c.text); ok && (len(suggestions) == 0 || suggestions[0].weight < slipWeight(1, false)) {
 		c.add(a, q.ix.terms[a].rarity, compoundWeight, 0)
 		c.add(b, q.ix.terms[b].rarity, compoundWeight, 0)
 		return
 	}
-	for _, s := range q.ix.speller.suggest(c.text) {
+	for _, s := range suggestions {
 		c.add(s.term, q.ix.terms[s.term].rarity, s.weight, 0)
 	}
 	if q.long {

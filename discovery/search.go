@@ -20,12 +20,27 @@ const (
 
 // How a first score is refined.
 const (
-	nameBonus     = 0.9  // for a tool all of whose name was asked for
-	coverageBonus = 1.2  // for a tool that has all that was asked for
-	otherForm     = 0.95 // what "templates" counts where "template" was asked for
-	worthShowing  = 0.08 // of the best score; less is noise
-	serverBonus   = 0.25 // for a server named in full
+	otherForm    = 0.95 // what "templates" counts where "template" was asked for
+	worthShowing = 0.08 // of the best score; less is noise
+	serverBonus  = 0.25 // for a server named in full
+	twinShare    = 0.8  // of the score of a tool that another server has, too
 )
+
+// bonuses multiply a score, by one more than this at most.
+type bonuses struct {
+	name     float64 // for a tool all of whose name was asked for
+	coverage float64 // for a tool that has all that was asked for
+	pull     float64 // for the server with the best tools
+}
+
+// bonusesOf returns those of a few words, or of a text: no tool has all that a
+// text says, and its tools are rather on one server.
+func bonusesOf(long bool) bonuses {
+	if long {
+		return bonuses{name: 1.8, coverage: 0.8, pull: 0.4}
+	}
+	return bonuses{name: 0.9, coverage: 2, pull: 0.2}
+}
 
 // A Hit is a tool that fits a query, or, with Tool empty, a server that may
 // have one but has not been listed yet.
@@ -89,21 +104,78 @@ func (ix *Index) rank(q query) []ranking {
 	for _, doc := range s.touched {
 		highest = max(highest, s.total[doc])
 	}
+	b := bonusesOf(q.long)
 	var list []ranking
 	for _, doc := range s.touched {
 		if s.total[doc] < worthShowing*highest {
 			continue
 		}
-		score := s.total[doc] * (1 + nameBonus*ix.nameCoverage(doc, asked, q.words)) * (1 + coverageBonus*s.covered[doc]/wanted)
+		score := s.total[doc] * (1 + b.name*ix.nameCoverage(doc, asked, q.words)) * (1 + b.coverage*s.covered[doc]/wanted)
 		if named[ix.docs[doc].server] {
 			score *= 1 + serverBonus
 		}
-		list = append(list, ranking{doc, math.Round(score*1000) / 1000})
+		list = append(list, ranking{doc, score})
 	}
+	ix.pull(list, b.pull)
+	for i := range list {
+		list[i].score = math.Round(list[i].score*1000) / 1000
+	}
+	sortRanking(list)
+	if q.long {
+		ix.lowerTwins(list[:min(len(list), maxHits)])
+	}
+	return list
+}
+
+func sortRanking(list []ranking) {
 	slices.SortFunc(list, func(a, b ranking) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.doc, b.doc))
 	})
-	return list
+}
+
+// pull raises the tools of the servers that have several of the best ones: what
+// a task is about is rather there.
+func (ix *Index) pull(list []ranking, most float64) {
+	const looked = 3
+	best := make([][looked]float64, len(ix.servers)) // scores, the highest first
+	sum := func(server int32) float64 {
+		total := 0.0
+		for _, score := range best[server] {
+			total += score
+		}
+		return total
+	}
+	highest := 0.0
+	for _, r := range list {
+		server, score := ix.docs[r.doc].server, r.score
+		for i, other := range best[server] {
+			if score > other {
+				best[server][i], score = score, other
+			}
+		}
+		highest = max(highest, sum(server))
+	}
+	for i := range list {
+		list[i].score *= 1 + most*sum(ix.docs[list[i].doc].server)/highest
+	}
+}
+
+// lowerTwins lowers tools that another server has under the same name, and
+// better: a task wants it once.
+func (ix *Index) lowerTwins(list []ranking) {
+	seen := make(map[string]bool)
+	for i := range list {
+		d := ix.docs[list[i].doc]
+		if d.tool < 0 {
+			continue
+		}
+		name := ix.servers[d.server].Tools[d.tool].Name
+		if seen[name] {
+			list[i].score = math.Round(list[i].score*twinShare*1000) / 1000
+		}
+		seen[name] = true
+	}
+	sortRanking(list)
 }
 
 // A scorer adds up the concepts of a query.

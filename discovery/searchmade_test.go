@@ -14,7 +14,7 @@ var nameWord = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)
 // ones each time: the words of a name with one dropped, with slips, words of the
 // description with a parameter's name, and words of the description alone.
 func madeUpQueries(servers []discovery.IndexedServer, n int) []benchQuery {
-	rng := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // the same queries each time
+	rng := rand.New(rand.NewPCG(7, 7))
 	var tools []discovery.ToolDoc
 	for _, s := range servers {
 		tools = append(tools, s.Tools...)

@@ -32,9 +32,7 @@ func substringRanker(servers []discovery.IndexedServer) func(string) []string {
 	}
 }
 
-var (
-	plainWord = regexp.MustCompile(`[a-z0-9]+`)
-)
+var plainWord = regexp.MustCompile(`[a-z0-9]+`)
 
 // bm25Ranker is BM25 with k1 1.5 and b 0.75 over name, description and the names of
 // parameters; or, by fields, BM25F over what camelCase splits too.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sahilm/fuzzy"
 )
@@ -25,10 +26,10 @@ type speller struct {
 
 // A spelling is one form of a term: "issues" of "issu".
 type spelling struct {
-	text  string
-	runes []rune
-	bits  uint64 // the set of letters in it
-	term  int32
+	text string
+	bits uint64 // the set of letters in it
+	term int32
+	size int32 // in characters
 }
 
 // A suggestion is a term and how likely it was meant, up to 1.
@@ -37,17 +38,18 @@ type suggestion struct {
 	weight float64
 }
 
-func newSpeller() *speller { return &speller{byFirst: make(map[byte][]spelling)} }
-
-// add makes a form known. Forms must be added in a deterministic order.
-func (s *speller) add(text string, term int32) {
-	runes := []rune(text)
-	if len(runes) < 2 || len(runes) >= len(s.byLength) {
-		return
+func newSpeller(forms []form) *speller {
+	s := &speller{byFirst: make(map[byte][]spelling)}
+	for _, f := range forms {
+		size := utf8.RuneCountInString(f.text)
+		if size < 2 || size >= len(s.byLength) {
+			continue
+		}
+		p := spelling{f.text, letterBits(f.text), f.term, int32(size)}
+		s.byLength[size] = append(s.byLength[size], p)
+		s.byFirst[f.text[0]] = append(s.byFirst[f.text[0]], p)
 	}
-	f := spelling{text, runes, letterBits(runes), term}
-	s.byLength[len(runes)] = append(s.byLength[len(runes)], f)
-	s.byFirst[text[0]] = append(s.byFirst[text[0]], f)
+	return s
 }
 
 // suggest returns the likeliest terms, best first.
@@ -58,7 +60,7 @@ func (s *speller) suggest(text string) []suggestion {
 	}
 	found := s.slips(runes)
 	if len(found) == 0 {
-		found = s.abbreviations(text)
+		found = s.abbreviations(text, len(runes))
 	}
 	slices.SortStableFunc(found, func(a, b suggestion) int { return cmp.Compare(b.weight, a.weight) })
 	var best []suggestion
@@ -79,14 +81,16 @@ func (s *speller) slips(runes []rune) []suggestion {
 	if len(runes) >= 6 {
 		limit = 2
 	}
-	bits := letterBits(runes)
+	bits := letterBits(string(runes))
+	var room [maxFuzzyLength + 3]rune
 	var found []suggestion
 	for length := max(2, len(runes)-limit); length <= len(runes)+limit; length++ {
 		for _, f := range s.byLength[length] {
 			if differingLetters(bits, f.bits) > 2*limit {
 				continue
 			}
-			d := editDistance(runes, f.runes, limit)
+			other := appendRunes(room[:0], f.text)
+			d := editDistance(runes, other, limit)
 			if d > limit {
 				continue
 			}
@@ -94,7 +98,7 @@ func (s *speller) slips(runes []rune) []suggestion {
 				found = slices.DeleteFunc(found, func(o suggestion) bool { return o.weight < slipWeight(d, false) })
 				limit = max(1, d)
 			}
-			found = append(found, suggestion{f.term, slipWeight(d, f.runes[0] == runes[0])})
+			found = append(found, suggestion{f.term, slipWeight(d, other[0] == runes[0])})
 		}
 	}
 	return found
@@ -112,16 +116,16 @@ func slipWeight(distance int, sameFirst bool) float64 {
 }
 
 // abbreviations finds words that contain the letters in order: "crt", "cfg".
-func (s *speller) abbreviations(text string) []suggestion {
+func (s *speller) abbreviations(text string, size int) []suggestion {
 	candidates := s.byFirst[text[0]]
 	matches := fuzzy.FindFrom(text, spellings(candidates))
 	var found []suggestion
 	for _, m := range matches[:min(len(matches), 4*maxSuggestions)] {
 		f := candidates[m.Index]
-		if len(f.runes) > 5*len(text) {
+		if int(f.size) > 5*size {
 			continue
 		}
-		weight := 0.3 + 0.3*float64(len(text))/float64(len(f.runes))
+		weight := 0.3 + 0.3*float64(size)/float64(f.size)
 		if strings.HasPrefix(f.text, text) {
 			weight += 0.2
 		}
@@ -136,9 +140,16 @@ type spellings []spelling
 func (s spellings) String(i int) string { return s[i].text }
 func (s spellings) Len() int            { return len(s) }
 
-func letterBits(runes []rune) uint64 {
+func appendRunes(room []rune, s string) []rune {
+	for _, r := range s {
+		room = append(room, r)
+	}
+	return room
+}
+
+func letterBits(s string) uint64 {
 	var bits uint64
-	for _, r := range runes {
+	for _, r := range s {
 		bits |= 1 << (r & 63)
 	}
 	return bits

@@ -141,6 +141,53 @@ todo issue
 channel room conversation
 comment reply
 k8s kubernetes
+news 新闻 资讯
+trending 热榜 热搜 热门 热点
+ranking rank 排行 榜单
+weather 天气 气象
+recipe 菜谱 食谱
+dish 菜品 菜肴
+train 火车 列车
+ticket 车票 余票
+station 车站 火车
+calendar almanac 黄历 日历 农历
+fortune bazi 八字
+search find 搜索 查询 检索
+get fetch 获取 查询
+list 列表 列出
+create 创建 新建
+delete 删除
+update 更新 修改
+save 保存
+insert add 插入 添加
+convert 转换
+file 文件
+image picture 图片 图像
+slide 幻灯
+presentation 演示
+document 文档
+component 组件
+game 游戏
+character 角色
+card 卡牌
+date 日期
+time 时间
+city 城市
+web 网页 网络
+keyword 关键
+video 视频
+music 音乐
+book 图书 书籍
+movie 电影
+article 文章
+price 价格
+stock 股票
+map 地图
+translate 翻译
+email mail 邮件
+message 消息
+user 用户
+recommend 推荐
 js javascript
 ts typescript
 py python
@@ -152,16 +199,36 @@ into is it its just like may me might my need now of on or our please she should
 there these they this those to too up us use used using very via want was we were what when where which while who whom whose why
 will with would you your help also about give let out all tool tools mcp server api`
 
+// proseWords say little in a longer text, though they can be all that a short
+// request has.
+const proseWords = `find look looking get getting make making show see know provide include including included following based
+approximate detailed detail comprehensive full complete best good better great top way much many long short thing things people person
+potential well particular particularly overall interested consider considering ask asking start going go think idea ideas arrange
+directly really next first last several different various main specific important possible available standard high low big small
+need needs want wants around order case part kind type lot bit example right ready enough quick quickly easy easily sure back take turn
+put set help helpful explain understand understanding focus goal let's lets two three four five one both each every everything another
+other others still yet already during between among under over within without per than then after before above below`
+
+const (
+	textFiles    = "md markdown txt csv json yaml yml xml html log py js ts go toml ini conf"
+	writingWords = "write save saved store put export output generate create make into report draft produce"
+)
+
 // synonyms knows which stems stand for each other.
 type synonyms struct {
 	groups [][]string          // stems; a pair of words is written as one
 	byStem map[string][]int    // groups a stem is in
 	pairs  map[string][]string // first stem of a pair to the second ones
+	toward map[string][]string // stem to stems that it hints at
 	stop   map[string]bool
+	prose  map[string]bool // in a longer text
+	// textFiles are extensions of plain text, writing the words before the path of
+	// a file that is written.
+	textFiles, writing map[string]bool
 }
 
 func newSynonyms() *synonyms {
-	s := &synonyms{byStem: make(map[string][]int), pairs: make(map[string][]string), stop: make(map[string]bool)}
+	s := &synonyms{byStem: make(map[string][]int), pairs: make(map[string][]string)}
 	for line := range strings.Lines(synonymTable) {
 		var group []string
 		for entry := range strings.FieldsSeq(line) {
@@ -175,9 +242,9 @@ func newSynonyms() *synonyms {
 		}
 		s.groups = append(s.groups, group)
 	}
-	for w := range strings.FieldsSeq(stopWords) {
-		s.stop[w] = true
-	}
+	s.stop, s.prose = wordSet(stopWords), wordSet(proseWords)
+	s.textFiles, s.writing = wordSet(textFiles), wordSet(writingWords)
+	s.associate()
 	return s
 }
 

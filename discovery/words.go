@@ -19,8 +19,11 @@ type word struct {
 
 // splitWords splits at everything that is not a letter or digit, and where
 // camelCase does. Scripts without spaces give overlapping pairs of characters.
-func splitWords(s string) []word {
-	var words []word
+func splitWords(s string) []word { return appendWords(nil, s) }
+
+// appendWords appends the words of s, at most maxTextWords.
+func appendWords(words []word, s string) []word {
+	words, s = appendPlain(words, s)
 	start, dense := -1, false
 	flush := func(end int) {
 		if start < 0 {
@@ -50,6 +53,48 @@ func splitWords(s string) []word {
 	}
 	flush(len(s))
 	return words[:min(len(words), maxTextWords)]
+}
+
+// appendPlain does so for the part of s before the first word with a character
+// that is not ASCII, and returns the rest: nearly all text is of this kind.
+func appendPlain(words []word, s string) ([]word, string) {
+	for start := 0; start < len(s); {
+		if !isWordByte(s[start]) {
+			if s[start] >= utf8.RuneSelf {
+				return words, s[start:]
+			}
+			start++
+			continue
+		}
+		end, simple := start, true
+		for ; end < len(s); end++ {
+			c := s[end]
+			if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+				continue
+			}
+			if c >= utf8.RuneSelf {
+				return words, s[start:]
+			}
+			if c != '\'' && !isWordByte(c) {
+				break
+			}
+			simple = false
+		}
+		if simple && end-start <= maxWordLength {
+			words = append(words, word{text: s[start:end]})
+		} else {
+			words = appendCamel(words, s[start:end])
+		}
+		if len(words) >= maxTextWords {
+			return words[:maxTextWords], ""
+		}
+		start = end
+	}
+	return words, ""
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
 // isDense reports scripts that are written without spaces.
