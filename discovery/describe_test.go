@@ -29,7 +29,7 @@ func describeTool() discovery.Tool {
 func TestDescribe(t *testing.T) {
 	tool := describeTool()
 	doc := document(t, tool)
-	shape := discovery.Observe(textResult(`[{"number":1,"user":{"login":"x"},"labels":[{"name":"x"}],"when":null}]`))
+	shape := discovery.Observe(textResult(`[{"number":1,"user":{"login":"x"},"labels":[{"name":"x"}],"when":null}]`), "")
 	doc = doc.WithShape(shape)
 	const call = `srv.createIssue(title: str, dueDate: str = None, perPage: int = 30, labels: list[{name: str, child?: dict, colour?: str}] = None, from_: str = None, zone: str = None)` +
 		` -> list[{number: int, user: {login: str}, labels: list[{name: str}], when: None}]`

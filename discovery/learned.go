@@ -10,7 +10,7 @@ import (
 
 // Bounds of what is kept of the results of one server's tools.
 const (
-	shapesVersion  = 2 // 1 had names in it that may be data
+	shapesVersion  = 3 // those before had names in them that may be data
 	maxShapesFile  = 8 << 20
 	maxShapesTools = 5_000
 	shapesSuffix   = ".shapes.json"

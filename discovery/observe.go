@@ -19,12 +19,13 @@ const (
 
 // Observe returns the shape of the Python value that a CallToolResult becomes,
 // nil if it is an error or makes no sense. It looks at the first items of lists,
-// and at the beginning of what is large, so that its cost is bounded.
-func Observe(result json.RawMessage) *Shape {
+// and at the beginning of what is large, so that its cost is bounded. What is in
+// about, the tool's description and schema, helps to tell names of fields from data.
+func Observe(result json.RawMessage, about string) *Shape {
 	if len(result) > maxObserved {
 		return nil
 	}
-	s := &scanner{data: result, steps: maxObserveSteps, within: maxObserveSteps}
+	s := &scanner{data: result, steps: maxObserveSteps, within: maxObserveSteps, names: &fieldNames{about: about}}
 	var structured *Shape
 	var blocks []*Shape
 	media, failed := false, false
@@ -80,6 +81,7 @@ type scanner struct {
 	within int // steps for what the texts say
 	bad    bool
 	cut    bool // the data are the beginning of something longer
+	names  *fieldNames
 }
 
 func (s *scanner) spent() bool { return s.steps <= 0 }
@@ -297,7 +299,7 @@ func (s *scanner) scalar(text string) *Shape {
 func (s *scanner) record(depth int) *Shape {
 	shape := &Shape{Object: true}
 	index := make(map[string]int)
-	odd, count := 0, 0
+	odd, count, start := 0, 0, s.pos
 	var values *Shape // of those whose keys are no names, or too many
 	s.object(func(key string) {
 		if count++; count > maxObserveKeys {
@@ -328,6 +330,7 @@ func (s *scanner) record(depth int) *Shape {
 	}
 	shape.More = odd > 0 || len(shape.Fields) > maxShapeFields
 	shape.Fields = shape.Fields[:min(len(shape.Fields), maxShapeFields)]
+	shape.guess(s.names, s.data[start:s.pos])
 	return shape
 }
 
@@ -373,7 +376,7 @@ func (s *scanner) block() (shape *Shape, media bool) {
 	case kind == "resource" && resource != nil:
 		return resource, len(resource.Types) == 1 && (resource.Types[0] == "Image" || resource.Types[0] == "Audio")
 	}
-	again := &scanner{data: s.data[start:s.pos], steps: s.steps}
+	again := &scanner{data: s.data[start:s.pos], steps: s.steps, names: s.names}
 	shape = again.value(0)
 	s.steps = min(s.steps, again.steps)
 	return shape, false
@@ -440,7 +443,7 @@ func (s *scanner) text(raw []byte, structured bool) *Shape {
 	if !ok {
 		return plain
 	}
-	inner := &scanner{data: []byte(text), steps: s.within, cut: len(raw) > maxObserveText}
+	inner := &scanner{data: []byte(text), steps: s.within, cut: len(raw) > maxObserveText, names: s.names}
 	shape := inner.value(0)
 	rest := inner.peek()
 	s.within = inner.steps

@@ -25,6 +25,12 @@ type Shape struct {
 	Partial bool         `json:"partial,omitempty"` // none of them was seen to its end
 	Map     bool         `json:"map,omitempty"`     // there were objects whose keys are data,
 	Values  *Shape       `json:"values,omitempty"`  // with these values
+	Unsure  bool         `json:"unsure,omitempty"`  // of Map: their keys may be fields after all
+
+	// The fields may be data: see guess. They are for comparing with the next object
+	// only, and neither shown nor stored.
+	guessed bool
+	text    uint64 // of the one object that has them: see guess
 }
 
 // A ShapeField is a field of objects.
@@ -59,10 +65,16 @@ func (s *Shape) merged(other *Shape, depth int) *Shape {
 		Types: appendNew(slices.Clone(s.Types), other.Types),
 		List:  s.List || other.List,
 		Items: s.Items.merged(other.Items, depth+1),
-		Map:   s.Map || other.Map,
+		Map:   s.Map && !s.Unsure || other.Map && !other.Unsure,
 	}
 	slices.Sort(m.Types)
 	m.Values = s.Values.merged(other.Values, depth+1)
+	switch {
+	case !s.Object && !other.Object && (s.Map || other.Map):
+		m.Map, m.Unsure = true, !m.Map
+	case !m.Map && (s.Map || other.Map): // the objects tell
+		m.Values = nil
+	}
 	switch {
 	case s.Object && other.Object:
 		m.mergeFields(s, other, depth)
@@ -79,9 +91,16 @@ func (s *Shape) merged(other *Shape, depth int) *Shape {
 
 func (s *Shape) takeFields(of *Shape) {
 	s.Object, s.Fields, s.More, s.Partial = true, of.Fields, of.More, of.Partial
+	s.guessed, s.text = of.guessed, of.text
 }
 
 func (s *Shape) mergeFields(a, b *Shape, depth int) {
+	switch {
+	case a.guessed && !b.guessed:
+		a = a.sharing(b)
+	case b.guessed && !a.guessed:
+		b = b.sharing(a)
+	}
 	s.Object, s.More, s.Partial = true, a.More || b.More, a.Partial && b.Partial
 	shared := 0
 	for _, f := range a.Fields {
@@ -107,7 +126,9 @@ func (s *Shape) mergeFields(a, b *Shape, depth int) {
 	differ := shared < len(a.Fields) && shared < len(b.Fields) && 2*shared < len(s.Fields)
 	if (strangers || len(s.Fields) > maxOwnKeys) && s.alike() || differ && s.scalars() || s.dataLike() {
 		s.toMap()
+		return
 	}
+	s.guessed, s.text = a.guessed && b.guessed && (a.text == b.text || 2*shared < len(s.Fields)), a.text
 	if len(s.Fields) > maxShapeFields {
 		s.Fields, s.More = s.Fields[:maxShapeFields], true
 	}
@@ -119,6 +140,7 @@ func (s *Shape) toMap() {
 		s.Values = s.Values.merged(f.Shape, 0)
 	}
 	s.Object, s.Fields, s.More, s.Partial, s.Map = false, nil, false, false, true
+	s.guessed, s.text = false, 0
 }
 
 // alike reports whether the values of all fields are of one form.
@@ -160,7 +182,7 @@ func (s *Shape) Equal(other *Shape) bool {
 		return s == other
 	}
 	return slices.Equal(s.Types, other.Types) && s.List == other.List && s.Object == other.Object && s.More == other.More &&
-		s.Partial == other.Partial && s.Map == other.Map && s.Items.Equal(other.Items) && s.Values.Equal(other.Values) &&
+		s.Partial == other.Partial && s.Map == other.Map && s.Unsure == other.Unsure && s.guessed == other.guessed && s.Items.Equal(other.Items) && s.Values.Equal(other.Values) &&
 		slices.EqualFunc(s.Fields, other.Fields, func(a, b ShapeField) bool {
 			return a.Name == b.Name && a.Optional == b.Optional && a.Shape.Equal(b.Shape)
 		})
@@ -200,6 +222,7 @@ func (s *Shape) pyType() *pyType {
 	if s == nil {
 		return anything()
 	}
+	s = s.known()
 	var parts []*pyType
 	if s.List {
 		parts = append(parts, &pyType{kind: typeList, parts: []*pyType{s.Items.pyType()}})

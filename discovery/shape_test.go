@@ -58,7 +58,7 @@ func TestObserve(t *testing.T) {
 		`{"structuredContent":{"content-type":"x","class":"y"}}`:                                                                   "{'content-type': str, 'class': str}",
 	} {
 		got := "nil"
-		if shape := discovery.Observe(json.RawMessage(result)); shape != nil {
+		if shape := discovery.Observe(json.RawMessage(result), ""); shape != nil {
 			got = shape.String()
 		}
 		if got != want {
@@ -85,12 +85,12 @@ func TestMergedShapes(t *testing.T) {
 	} {
 		var merged *discovery.Shape
 		for _, result := range tt.results {
-			merged = merged.Merged(discovery.Observe(textResult(result)))
+			merged = merged.Merged(discovery.Observe(textResult(result), ""))
 		}
 		if merged.String() != tt.want {
 			t.Errorf("%v: got %s, want %s", tt.results, merged, tt.want)
 		}
-		if again := merged.Merged(discovery.Observe(textResult(tt.results[0]))); !again.Equal(merged) {
+		if again := merged.Merged(discovery.Observe(textResult(tt.results[0]), "")); !again.Equal(merged) {
 			t.Errorf("%v: %s became %s by what it knew", tt.results, merged, again)
 		}
 		data, err := json.Marshal(merged)
@@ -113,7 +113,7 @@ func TestShapesHoldNoData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shape := discovery.Observe(textResult(`{"id":"sEcReT","list":["sEcReT"],` + string(quoted) + `:"sEcReT"}`))
+		shape := discovery.Observe(textResult(`{"id":"sEcReT","list":["sEcReT"],`+string(quoted)+`:"sEcReT"}`), "")
 		data, err := json.Marshal(shape)
 		if err != nil || shape.String() != "{id: str, list: list[str], ...}" {
 			t.Errorf("%q: %s, %v", key, shape, err)
@@ -126,7 +126,7 @@ func TestShapesHoldNoData(t *testing.T) {
 		"id", "created_at", "pullRequestReviewUrl", "Content-Type", "customfield_10010", "md5", "sha256sum", "s3_bucket", "ipv4Address", "@type", "$ref", "_links",
 		"x", "HTMLURL", "html_url", "line2", "größe", "名前", "utf8", "dot.name", "base64Encoded", "address1",
 	} {
-		shape := discovery.Observe(textResult(`{"` + key + `":1}`))
+		shape := discovery.Observe(textResult(`{"`+key+`":1}`), "")
 		if !strings.Contains(fmt.Sprint(shape), key) {
 			t.Errorf("%q is taken for data: %s", key, shape)
 		}
@@ -156,7 +156,7 @@ func TestObserveIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Now()
-			shape := discovery.Observe(json.RawMessage(result))
+			shape := discovery.Observe(json.RawMessage(result), "")
 			took := time.Since(begun)
 			shape = shape.Merged(shape)
 			data, err := json.Marshal(shape)
@@ -174,13 +174,13 @@ func TestObserveIsBounded(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	small := textResult(`[{"number":1,"title":"x","labels":[{"name":"bug"}]},{"number":2,"title":"y","labels":[]}]`)
 	for b.Loop() {
-		discovery.Observe(small)
+		discovery.Observe(small, "")
 	}
 }
 
 // A declared return type counts, unless it says nothing.
 func TestDeclaredReturnsWin(t *testing.T) {
-	shape := discovery.Observe(textResult(`[{"a":1}]`))
+	shape := discovery.Observe(textResult(`[{"a":1}]`), "")
 	for schema, want := range map[string]string{
 		``:                  "srv.t() -> list[{a: int}]",
 		`{"type":"object"}`: "srv.t() -> list[{a: int}]",
@@ -209,7 +209,7 @@ func TestCatalogOfShapes(t *testing.T) {
 	server := discovery.Server{Name: "s", Command: "x"}
 	tools := []discovery.Tool{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	learn := func(tool discovery.Tool, text string) discovery.Learned {
-		return discovery.Learned{Definition: tool.Definition(), Shape: discovery.Observe(textResult(text))}
+		return discovery.Learned{Definition: tool.Definition(), Shape: discovery.Observe(textResult(text), "")}
 	}
 	put := func(tools []discovery.Tool, learned map[string]discovery.Learned) {
 		t.Helper()
@@ -280,7 +280,7 @@ func TestShapesOfScalars(t *testing.T) {
 		`[{"total":1,"by":{"alice.smith":1,"bob.jones":2,"carol":3}}]`:                    "list[{total: int, by: dict[str, int]}]",
 		`{"a":"x","b":"x","c":"x","d":"x","e":"x","f":"x","g":"x","h":"x","i":"x","n":1}`: "{a: str, b: str, c: str, d: str, e: str, f: str, g: str, h: str, i: str, n: int}",
 	} {
-		if got := discovery.Observe(textResult(result)).String(); got != want {
+		if got := discovery.Observe(textResult(result), "").String(); got != want {
 			t.Errorf("%s\n got %s\nwant %s", result, got, want)
 		}
 	}

@@ -106,7 +106,7 @@ func (u *upstream) learn(ctx context.Context, name string, result json.RawMessag
 	if !u.due(name, learned.Definition, took) {
 		return
 	}
-	learned.Shape = discovery.Observe(result)
+	learned.Shape = discovery.Observe(result, set.tools[i].Description+" "+string(set.tools[i].InputSchema))
 	if learned.Shape, ok = u.note(name, learned, begun); !ok {
 		return
 	}
