@@ -26,11 +26,15 @@ type Input struct {
 	Options     []string // one of which it must be; empty for any text
 }
 
+// maxClientBytes bounds a client's file, which may have much else: ~/.claude.json
+// has the history of every project.
+const maxClientBytes = 32 << 20
+
 // ReadFile reads the definitions of one file of whichever client, in the
 // file's order. Nothing is expanded and nothing is left out as a duplicate or
-// as the bridge itself. The file is bounded and checked as those of [Load] are.
+// as the bridge itself. The file is checked as those of [Load] are, and may be larger.
 func ReadFile(path string) ([]Definition, []Problem) {
-	data, err := readRegular(path, maxFileBytes)
+	data, err := readRegular(path, maxClientBytes)
 	if err == nil {
 		err = requireTrustedTarget(path)
 	}

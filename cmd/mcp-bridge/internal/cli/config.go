@@ -48,6 +48,7 @@ func (r *root) loadOptions() discovery.LoadOptions {
 		Files:      moreFiles(),
 		Executable: executable,
 		AllowSelf:  r.settings.allowSelf,
+		Input:      r.input,
 	}
 }
 

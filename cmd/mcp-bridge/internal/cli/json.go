@@ -79,3 +79,13 @@ func escapedJSON(text string) string {
 	}
 	return b.String()
 }
+
+// writeJSONLine writes a value on one line.
+func (r *root) writeJSONLine(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = r.io.Out.Write([]byte(escapedJSON(string(text)) + "\n"))
+	return err
+}

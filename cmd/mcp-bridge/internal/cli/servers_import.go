@@ -228,10 +228,10 @@ func (r *root) writeImport(plan *importer.Plan, clients []discovery.Client, dir 
 	slices.Sort(files)
 	summary := "no server is new"
 	if n > 0 {
-		summary = fmt.Sprintf("%d servers %scopied to %s (%s)", n, done, importer.Short(dir, home), strings.Join(files, ", "))
+		summary = fmt.Sprintf("%s %scopied to %s (%s)", counted(n, "server"), done, importer.Short(dir, home), strings.Join(files, ", "))
 	}
 	if len(plan.Bridges) > 0 {
-		summary += fmt.Sprintf("; the bridge %salone in %d clients' files", map[bool]string{true: "would be ", false: "is "}[f.dryRun], len(plan.Bridges))
+		summary += fmt.Sprintf("; %s %sleft with the bridge alone", counted(len(plan.Bridges), "file"), done)
 	}
 	fmt.Fprintln(r.io.Err, summary+would)
 	if !f.dryRun && len(plan.Changes) > 0 {
@@ -241,9 +241,9 @@ func (r *root) writeImport(plan *importer.Plan, clients []discovery.Client, dir 
 }
 
 func importRow(item importer.Item, home string) []cell {
-	name := cell{{text: "  "}, {item.Server, bold}}
+	name := styledCell(item.Server, bold)
 	if item.Server == "" {
-		name = cell{{text: "  (the file)"}}
+		name = plainCell("(the file)")
 	}
 	if item.Project != "" {
 		name = append(name, span{" in " + importer.Short(item.Project, home), faint})
@@ -259,7 +259,7 @@ func importRow(item importer.Item, home string) []cell {
 			note += ": " + item.Note
 		}
 	}
-	return []cell{name, what, plainCell(note)}
+	return []cell{{}, name, what, plainCell(note)}
 }
 
 func (r *root) undoImport(f importFlags) error {
@@ -288,4 +288,12 @@ func (r *root) undoImport(f importFlags) error {
 		fmt.Fprintf(r.io.Err, "what was overwritten is in %s\n", oneLined(keptIn))
 	}
 	return nil
+}
+
+// counted is "1 server" or "3 servers".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

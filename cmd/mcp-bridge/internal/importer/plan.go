@@ -195,7 +195,7 @@ func (p *Plan) clientFile(client discovery.Client, path, target string, file *ne
 	var gone []Place
 	dialect := discovery.DialectOwn
 	for i, def := range definitions {
-		if i == 0 && def.Dialect != dialectProjects {
+		if i == 0 && def.Dialect != discovery.DialectProjects {
 			dialect = def.Dialect
 		}
 		item := p.item(client, path, def, file)
@@ -221,7 +221,7 @@ func (p *Plan) item(client discovery.Client, path string, def discovery.Definiti
 	item := Item{Client: client.Name, File: path, Server: def.Server.Name, Project: def.Project}
 	server := def.Server
 	switch {
-	case def.Dialect == dialectSingle || def.Dialect == dialectRegistry:
+	case def.Dialect == discovery.DialectSingle || def.Dialect == discovery.DialectRegistry:
 		item.Result, item.Note = Left, "the file is no client's"
 		return item
 	case server.IsBridge(p.opts.Executable):

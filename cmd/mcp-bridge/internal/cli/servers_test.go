@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ownHome is a home of the test's own, with these files of ~/MCPs. Nothing of the
+// user's is reached from it, the keyring included.
+func ownHome(t *testing.T, files map[string]string) string {
+	t.Helper()
+	home := t.TempDir()
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "APPDATA", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("MCP_BRIDGE_NO_KEYRING", "1")
+	for name, text := range files {
+		path := filepath.Join(home, "MCPs", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home
+}
+
+// run runs a command line; in is its stdin.
+func run(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Main(t.Context(), args, IO{In: strings.NewReader(in), Out: &out, Err: &errs})
+	return code, out.String(), errs.String()
+}
+
+func mustRun(t *testing.T, in string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := run(t, in, args...)
+	if code != exitOK {
+		t.Fatalf("%q: exit %d\n%s%s", args, code, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+func fileText(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestServersAdd(t *testing.T) {
+	home := ownHome(t, nil)
+	mustRun(t, "", "servers", "add", "files", "--env", "A=b=c", "--description", "Files", "--", "npx", "-y", "--env", "x")
+	mustRun(t, "", "servers", "add", "docs", "--url", "https://docs.example/mcp", "--header", "Authorization=Bearer ${T}")
+	mustRun(t, `{"servers": {"code": {"type": "stdio", "command": "code-server"}}}`, "servers", "add", "--from-json", "-")
+	mustRun(t, `{"command": "bare", "args": ["1"]}`, "servers", "add", "named", "--from-json", "-")
+	want := `{
+  "mcpServers": {
+    "files": {
+      "command": "npx",
+      "args": ["-y", "--env", "x"],
+      "env": {
+        "A": "b=c"
+      },
+      "description": "Files"
+    },
+    "docs": {
+      "type": "http",
+      "url": "https://docs.example/mcp",
+      "headers": {
+        "Authorization": "Bearer ${T}"
+      }
+    },
+    "code": {
+      "command": "code-server"
+    },
+    "named": {
+      "command": "bare",
+      "args": ["1"]
+    }
+  }
+}
+`
+	path := filepath.Join(home, "MCPs", "servers.json")
+	if got := fileText(t, path); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	for name, tt := range map[string]struct {
+		in, want string
+		args     []string
+	}{
+		"twice":         {"", `there is a server "files" already`, []string{"files", "--", "x"}},
+		"no command":    {"", "give the server's command after --", []string{"new"}},
+		"no name":       {"", "name is missing", []string{"--", "x"}},
+		"no dashes":     {"", "put -- before", []string{"new", "npx", "x"}},
+		"secret":        {"", "--env: want NAME=VALUE", []string{"new", "--env", "s3cret", "--", "x"}},
+		"both":          {"", "is not started", []string{"new", "--url", "https://x.example", "--", "x"}},
+		"no address":    {"", "is no address", []string{"new", "--url", "x"}},
+		"header alone":  {"", "are for servers with --url", []string{"new", "--header", "a=b", "--", "x"}},
+		"no json":       {"{", "invalid JSON", []string{"new", "--from-json", "-"}},
+		"empty json":    {`{"mcpServers": {}}`, "there is no server in it", []string{"--from-json", "-"}},
+		"nameless json": {`{"command": "x"}`, "has no name", []string{"--from-json", "-"}},
+		"invalid":       {`{"mcpServers": {"a": {"command": 3}}}`, "a: command", []string{"--from-json", "-"}},
+	} {
+		code, stdout, stderr := run(t, tt.in, append([]string{"servers", "add"}, tt.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, tt.want) || strings.Contains(stderr, "s3cret") || stdout != "" {
+			t.Errorf("%s: exit %d, %s", name, code, stderr)
+		}
+	}
+	if got := fileText(t, path); got != want {
+		t.Errorf("a refused server changed the file:\n%s", got)
+	}
+}
+
+// The rest of a file stays as it is, whatever its dialect and format.
+func TestServersEdit(t *testing.T) {
+	home := ownHome(t, map[string]string{
+		"a.jsonc": "{\n  // mine\n  \"mcpServers\": {\n    \"one\": {\"command\": \"x\"}, // one\n    \"two\": {\"command\": \"y\", \"disabled\": true}\n  }\n}\n",
+		"b.toml":  "# codex\n[mcp_servers.three]\ncommand = \"x\" # c\n\n[mcp_servers.four]\ncommand = \"y\"\n",
+		"c.yaml":  "# goose\nextensions:\n  five:\n    type: stdio\n    enabled: true # on\n    cmd: x\n  six:\n    type: stdio\n    enabled: false\n    cmd: y\n",
+		"d.json":  `{"mcp": {"seven": {"type": "local", "command": ["x"]}, "eight": {"type": "local", "command": ["y"], "enabled": false}}}`,
+		"e.json":  "{\n  \"command\": \"x\"\n}\n",
+		"f.json":  `{"mcpServers": {"bad": {"command": 3}, "good": {"command": "x"}}}`,
+		"g.toml":  "mcp_servers = { nine = { command = \"x\" } }\n",
+	})
+	for _, name := range []string{"one", "three", "five", "seven", "e"} {
+		mustRun(t, "", "servers", "disable", name)
+	}
+	for _, name := range []string{"two", "six", "eight"} {
+		mustRun(t, "", "servers", "enable", name)
+	}
+	for name, want := range map[string]string{
+		"a.jsonc": "{\n  // mine\n  \"mcpServers\": {\n    \"one\": {\"command\": \"x\", \"disabled\": true}, // one\n    \"two\": {\"command\": \"y\"}\n  }\n}\n",
+		"b.toml":  "# codex\n[mcp_servers.three]\ncommand = \"x\" # c\nenabled = false\n\n[mcp_servers.four]\ncommand = \"y\"\n",
+		"c.yaml":  "# goose\nextensions:\n  five:\n    type: stdio\n    enabled: false # on\n    cmd: x\n  six:\n    type: stdio\n    enabled: true\n    cmd: y\n",
+		"d.json":  `{"mcp": {"seven": {"type": "local", "command": ["x"], "enabled": false}, "eight": {"type": "local", "command": ["y"], "enabled": true}}}`,
+		"e.json":  "{\n  \"command\": \"x\",\n  \"disabled\": true\n}\n",
+	} {
+		if got := fileText(t, home, "MCPs", name); got != want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	mustRun(t, "", "servers", "enable", "one") // and again, which changes nothing
+	mustRun(t, "", "servers", "enable", "one")
+
+	for _, name := range []string{"one", "three", "five", "seven", "e", "bad"} {
+		mustRun(t, "", "servers", "remove", name)
+	}
+	for name, want := range map[string]string{
+		"a.jsonc": "{\n  // mine\n  \"mcpServers\": {\n    \"two\": {\"command\": \"y\"}\n  }\n}\n",
+		"b.toml":  "[mcp_servers.four]\ncommand = \"y\"\n",
+		"c.yaml":  "# goose\nextensions:\n  six:\n    type: stdio\n    enabled: true\n    cmd: y\n",
+		"d.json":  `{"mcp": { "eight": {"type": "local", "command": ["y"], "enabled": true}}}`,
+		"f.json":  `{"mcpServers": { "good": {"command": "x"}}}`,
+	} {
+		if got := fileText(t, home, "MCPs", name); got != want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, "MCPs", "e.json")); !os.IsNotExist(err) {
+		t.Errorf("e.json: %v", err)
+	}
+	code, _, stderr := run(t, "", "servers", "remove", "nine")
+	if code != exitConfig || !strings.Contains(stderr, "change line 1 of ") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if code, _, stderr = run(t, "", "servers", "disable", "tow"); code != exitUsage || !strings.Contains(stderr, "did you mean two?") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+func TestServersListShowsInvalidOnes(t *testing.T) {
+	ownHome(t, map[string]string{
+		"a.json": `{"mcpServers": {"good": {"command": "x"}, "bad": {"command": 3}, "bridge": {"command": "mcp-bridge", "args": ["run"]}}}`,
+		"b.json": "{",
+	})
+	stdout, _ := mustRun(t, "", "servers", "list")
+	for _, want := range []string{"good", "bad", "invalid", "command at 1:", "~/MCPs/a.json", "~/MCPs/b.json", "invalid JSON at"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+	stdout, _ = mustRun(t, "", "servers", "list", "--json")
+	var list []struct{ Name, State, File, Type, Error string }
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 3 || list[0].State != "idle" || list[0].Type != "stdio" || list[1].Name != "bad" || list[1].State != "invalid" || list[2].Name != "" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// lines is a writer whose lines a test waits for.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.text.Write(p)
+}
+
+func (l *lines) wait(t *testing.T, want string) {
+	t.Helper()
+	limit := time.After(60 * time.Second)
+	for {
+		l.mu.Lock()
+		text := l.text.String()
+		l.mu.Unlock()
+		if strings.Contains(text, want) {
+			return
+		}
+		select {
+		case <-l.more:
+		case <-limit:
+			t.Fatalf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+func TestServersWatch(t *testing.T) {
+	home := ownHome(t, map[string]string{"a.json": `{"mcpServers": {"one": {"command": "x"}}}`})
+	ctx, stop := context.WithCancel(t.Context())
+	out := &lines{more: make(chan struct{}, 1)}
+	done := make(chan int)
+	go func() {
+		done <- Main(ctx, []string{"servers", "list", "--watch"}, IO{In: strings.NewReader(""), Out: out, Err: io.Discard})
+	}()
+	out.wait(t, "+ one idle")
+	mustRun(t, "", "servers", "add", "two", "--", "y")
+	out.wait(t, "+ two idle")
+	mustRun(t, "", "servers", "disable", "two")
+	out.wait(t, "~ two disabled")
+	if err := os.Remove(filepath.Join(home, "MCPs", "a.json")); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "- one")
+	stop()
+	if code := <-done; code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestServersInput(t *testing.T) {
+	home := ownHome(t, map[string]string{
+		"code.json": `{"inputs": [{"id": "token", "type": "promptString", "description": "Token", "password": true},
+			{"id": "region", "type": "pickString", "options": ["eu", "us"], "default": "eu"}],
+			"servers": {"code": {"command": "x", "env": {"T": "${input:token}", "R": "${input:region}"}}}}`,
+		"plain.json": `{"mcpServers": {"plain": {"command": "x"}}}`,
+	})
+	_, stderr := mustRun(t, "", "servers", "list")
+	if !strings.Contains(stderr, "servers input code") {
+		t.Errorf("nothing says how to give a value: %s", stderr)
+	}
+	_, stderr = mustRun(t, "asia\nus\ns3cret\n", "servers", "input", "code")
+	if !strings.Contains(stderr, filepath.Join(home, ".local", "state", "mcp-bridge", "inputs.json")) || strings.Contains(stderr, "s3cret") ||
+		!strings.Contains(stderr, "must be one of eu and us") {
+		t.Errorf("%s", stderr)
+	}
+	stdout, stderr := mustRun(t, "", "servers", "list")
+	if strings.Contains(stderr, "warning") || strings.Contains(stdout, "s3cret") {
+		t.Errorf("%s%s", stdout, stderr)
+	}
+	mustRun(t, "", "servers", "input", "code") // all are known, nothing is asked
+	mustRun(t, "", "servers", "input", "code", "--forget")
+	if _, stderr = mustRun(t, "", "servers", "list"); !strings.Contains(stderr, "servers input code") {
+		t.Errorf("they are not forgotten: %s", stderr)
+	}
+	if code, _, stderr := run(t, "", "servers", "input", "code"); code != exitConfig || !strings.Contains(stderr, "no value for input") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if _, stderr = mustRun(t, "", "servers", "input", "plain"); !strings.Contains(stderr, "asks for nothing") {
+		t.Errorf("%s", stderr)
+	}
+}
+
+func TestServersImportFlags(t *testing.T) {
+	home := ownHome(t, nil)
+	if err := os.MkdirAll(filepath.Join(home, ".cursor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(home, ".cursor", "mcp.json")
+	text := `{"mcpServers": {"files": {"command": "x", "env": {"T": "s3cret"}}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr := mustRun(t, "", "servers", "import", "--from", "claude"); !strings.Contains(stderr, "nothing to import: none of these has a server: Claude Desktop and Claude Code") {
+		t.Errorf("%s", stderr)
+	}
+	stdout, stderr := mustRun(t, "", "servers", "import", "--dry-run", "--move")
+	if !strings.Contains(stdout, "Cursor, ~/.cursor/mcp.json\n  files  copied  ~/MCPs/cursor.json") || !strings.Contains(stderr, "nothing was changed") || strings.Contains(stdout, "s3cret") {
+		t.Errorf("%s%s", stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(home, "MCPs")); !os.IsNotExist(err) || fileText(t, file) != text {
+		t.Errorf("a dry run changed something: %v", err)
+	}
+	mustRun(t, "", "servers", "import", "--from", "cursor,zed", "--move", "--json")
+	if got := fileText(t, file); !strings.Contains(got, `"bridge"`) || strings.Contains(got, "files") {
+		t.Errorf("%s", got)
+	}
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "servers", "import", "--undo"); code != exitFailure || !strings.Contains(stderr, "--force") || fileText(t, file) != "{}" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	mustRun(t, "", "servers", "import", "--undo", "--force")
+	if fileText(t, file) != text {
+		t.Error("undo did not restore")
+	}
+	for _, args := range [][]string{{"--undo", "--move"}, {"--force"}, {"--from", "curser"}} {
+		if code, _, stderr := run(t, "", append([]string{"servers", "import"}, args...)...); code != exitUsage {
+			t.Errorf("%q: exit %d, %s", args, code, stderr)
+		}
+	}
+}
