@@ -61,7 +61,11 @@ type Mount struct {
 	NoExec    bool
 	SizeBytes int64 // of a tmpfs; Unlimited if it does not say
 	Mode      uint32
+	Folder    Folder // that is mounted, of mounts in BindDir; zero where it cannot be told from here
 }
+
+// A Folder tells a folder of the host from all others.
+type Folder struct{ Device, Inode uint64 }
 
 // A Difference is one fact that is not as the spec wants it.
 type Difference struct{ Fact, Got, Want string }
@@ -83,6 +87,9 @@ type Expectation struct {
 	Rlimits map[string]int64
 	// EngineEnv are the variables the engine itself adds, KEY=VALUE, or KEY= followed by * for any value.
 	EngineEnv []string
+	// Folders are those of the host that must be shown, by their place. The kernel
+	// tells which one a mount is; a kernel of its own has none of them.
+	Folders map[string]Folder
 	// Covered are the paths over which something read-only, or with nothing to
 	// read, must be mounted.
 	Covered []string
@@ -333,7 +340,10 @@ func (a *attestation) mountProblem(m Mount) string {
 		return unless(m.Type == "proc", "proc")
 	}
 	if _, wanted := a.spec.bound(m.Point); wanted {
-		return unless(m.ReadOnly && (a.PlainBinds || m.NoSUID && m.NoDev && m.NoExec), "ro,nosuid,nodev,noexec")
+		if !m.ReadOnly || !a.PlainBinds && !(m.NoSUID && m.NoDev && m.NoExec) {
+			return "ro,nosuid,nodev,noexec"
+		}
+		return unless(a.OwnKernel || m.Folder != Folder{} && m.Folder == a.Folders[m.Point], "the folder that was asked for")
 	}
 	switch dir := topDir(m.Point); {
 	case dir == "/dev" && m.isDevice(harmlessDevices...):

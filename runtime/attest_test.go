@@ -23,6 +23,7 @@ func expectation() runtime.Expectation {
 			Env: []string{"LANG=C.UTF-8"}, Files: fstest.MapFS{}, Seccomp: []byte(profile),
 			Binds: []runtime.Bind{{Source: "/home/user/data", Target: "/mnt/data"}},
 		},
+		Folders:  map[string]runtime.Folder{"/mnt/data": {Device: 2049, Inode: 77}},
 		Covered:  []string{"/proc/sys", "/proc/keys", "/sys"},
 		Settings: true,
 		UID:      uid, GID: uid, FirstHostID: 100000,
@@ -42,6 +43,8 @@ func facts() runtime.Facts {
 	bind := func(point string) runtime.Mount {
 		return runtime.Mount{Point: point, Root: "/x", Type: "ext4", ReadOnly: true, NoSUID: true, NoDev: true, NoExec: true}
 	}
+	data := bind("/mnt/data")
+	data.Folder = runtime.Folder{Device: 2049, Inode: 77}
 	return runtime.Facts{
 		UID: uid, GID: uid, Groups: []int64{uid}, HostUID: 100000 + uid, HostGID: 100000 + uid,
 		NoNewPrivs: true, Seccomp: 2,
@@ -50,7 +53,7 @@ func facts() runtime.Facts {
 		Mounts: []runtime.Mount{
 			{Point: "/", Root: "/", Type: "overlay", ReadOnly: true},
 			scratch("/tmp", 64<<20), scratch(runtime.Workspace, 128<<20), scratch("/dev/shm", 8<<20),
-			bind(runtime.FilesDir), bind("/run/mcp-bridge/socket"), bind("/etc/passwd"), bind("/mnt/data"),
+			bind(runtime.FilesDir), bind("/run/mcp-bridge/socket"), bind("/etc/passwd"), data,
 			{Point: "/proc", Root: "/", Type: "proc"},
 			{Point: "/proc/sys", Root: "/sys", Type: "proc", ReadOnly: true},
 			{Point: "/proc/keys", Root: "/null", Type: "devtmpfs"},
@@ -194,16 +197,19 @@ func mountFalsifications() map[string]map[string]func(*runtime.Mount) {
 		"/":                      {"writable": func(m M) { m.ReadOnly = false }},
 		runtime.FilesDir:         {"writable": func(m M) { m.ReadOnly = false }, "suid": func(m M) { m.NoSUID = false }, "dev": func(m M) { m.NoDev = false }, "exec": func(m M) { m.NoExec = false }},
 		"/run/mcp-bridge/socket": {"writable": func(m M) { m.ReadOnly = false }},
-		"/mnt/data":              {"writable": func(m M) { m.ReadOnly = false }, "suid": func(m M) { m.NoSUID = false }, "dev": func(m M) { m.NoDev = false }, "exec": func(m M) { m.NoExec = false }},
-		"/etc/passwd":            {"writable": func(m M) { m.ReadOnly = false }},
-		"/proc":                  {"other": func(m M) { m.Type = "ext4" }},
-		"/proc/sys":              {"writable": func(m M) { m.ReadOnly = false }},
-		"/proc/keys":             {"other device": func(m M) { m.Root = "/mem" }},
-		"/sys":                   {"writable": func(m M) { m.ReadOnly = false }},
-		"/dev":                   {"exec": func(m M) { m.NoExec = false }, "for all": func(m M) { m.Mode = 0o1777 }, "host's": func(m M) { m.Type = "devtmpfs" }},
-		"/dev/pts":               {"exec": func(m M) { m.NoExec = false }},
-		"/dev/mqueue":            {"writable": func(m M) { m.ReadOnly = false }},
-		"/dev/null":              {"other device": func(m M) { m.Root = "/vda" }, "renamed device": func(m M) { m.Root = "/zero" }},
+		"/mnt/data": {
+			"writable": func(m M) { m.ReadOnly = false }, "suid": func(m M) { m.NoSUID = false }, "dev": func(m M) { m.NoDev = false }, "exec": func(m M) { m.NoExec = false },
+			"other": func(m M) { m.Folder.Inode++ }, "other disk": func(m M) { m.Folder.Device++ }, "unknown": func(m M) { m.Folder = runtime.Folder{} },
+		},
+		"/etc/passwd": {"writable": func(m M) { m.ReadOnly = false }},
+		"/proc":       {"other": func(m M) { m.Type = "ext4" }},
+		"/proc/sys":   {"writable": func(m M) { m.ReadOnly = false }},
+		"/proc/keys":  {"other device": func(m M) { m.Root = "/mem" }},
+		"/sys":        {"writable": func(m M) { m.ReadOnly = false }},
+		"/dev":        {"exec": func(m M) { m.NoExec = false }, "for all": func(m M) { m.Mode = 0o1777 }, "host's": func(m M) { m.Type = "devtmpfs" }},
+		"/dev/pts":    {"exec": func(m M) { m.NoExec = false }},
+		"/dev/mqueue": {"writable": func(m M) { m.ReadOnly = false }},
+		"/dev/null":   {"other device": func(m M) { m.Root = "/vda" }, "renamed device": func(m M) { m.Root = "/zero" }},
 	}
 	for _, scratch := range []string{"/tmp", runtime.Workspace, "/dev/shm"} {
 		change[scratch] = map[string]func(M){

@@ -40,11 +40,12 @@ type sandbox struct {
 	uid       int64
 	host      Host
 	transport runtime.Transport
-	dir       *local.SandboxDir // nil on a remote host
-	socket    *local.Listener   // nil but for TransportSocket
-	created   bool              // the service was asked to create the container
-	stdio     *stdio            // the program's; nil if it could not be attached to
-	tail      Tail              // of what the program prints
+	folders   map[string]runtime.Folder // of the host, to be shown, by their place
+	dir       *local.SandboxDir         // nil on a remote host
+	socket    *local.Listener           // nil but for TransportSocket
+	created   bool                      // the service was asked to create the container
+	stdio     *stdio                    // the program's; nil if it could not be attached to
+	tail      Tail                      // of what the program prints
 	info      Info
 	ended     <-chan struct{}    // closed when the program has ended
 	process   *local.Process     // nil on a remote host

@@ -35,6 +35,9 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 	if missing := s.host.Missing; len(missing) > 0 && !spec.AllowUnlimited {
 		return s.engine.Refuse(missing...)
 	}
+	if err := s.identify(spec.Binds); err != nil {
+		return err
+	}
 	placement, err := s.place(ctx, spec)
 	if err != nil {
 		return err
@@ -53,6 +56,20 @@ func (s *sandbox) start(ctx context.Context, spec runtime.Spec) error {
 		return err
 	}
 	return s.attest(ctx, spec)
+}
+
+// identify notes which folders are to be shown, for what is at their paths may
+// be another one by the time the engine looks.
+func (s *sandbox) identify(binds []runtime.Bind) error {
+	s.folders = map[string]runtime.Folder{}
+	for _, b := range binds {
+		folder, err := local.FolderOf(b.Source)
+		if err != nil {
+			return s.engine.fail.New("mount folders", fmt.Errorf("%w: %w", runtime.ErrNoBinds, err), "is it a folder that you can enter?")
+		}
+		s.folders[b.Target] = folder
+	}
+	return nil
 }
 
 // transport returns what the operator and the host leave to choose from.
@@ -333,6 +350,7 @@ func (s *sandbox) attest(ctx context.Context, spec runtime.Spec) error {
 	facts.Settings = s.info.Settings
 	want := s.host.Expectation
 	want.Spec, want.UID, want.GID, want.Transport = spec, s.uid, s.uid, s.transport
+	want.Folders = s.folders
 	want.Rlimits = extraRlimits(s.host, spec.Limits)
 	if s.host.Remote { // what is there to be covered is not known, nor need the engine's files be here
 		want.Covered, want.UnknownProfile = nil, true

@@ -35,6 +35,9 @@ type (
 	Cgroup struct{}
 )
 
+// FolderOf fails.
+func FolderOf(string) (runtime.Folder, error) { return runtime.Folder{}, errNotHere }
+
 // DefaultRoot is where runtime directories go when nothing is configured.
 func DefaultRoot() string { return filepath.Join(os.TempDir(), "mcp-bridge") }
 

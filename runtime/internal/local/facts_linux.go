@@ -29,7 +29,8 @@ func ReadFacts(pid int) (runtime.Facts, error) {
 	}
 	var err4 error
 	f.Devices, err4 = devices(fmt.Sprintf("/proc/%d/root/dev", pid))
-	return f, errors.Join(err1, err2, err3, err4)
+	err5 := shownFolders(pid, f.Mounts)
+	return f, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // devices returns the names below dir of device files, nil if they cannot be
