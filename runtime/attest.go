@@ -103,11 +103,9 @@ type Expectation struct {
 	UnknownProfile bool
 	// SharedUserNS: the engine has no user namespace to give, and UID is the host's.
 	SharedUserNS bool
-	// PlainBinds: the engine can mount the files, the socket's directory and the
-	// folders of the host read-only, but not nosuid, nodev and noexec. In our own
-	// there is nothing to which these would make a difference; in a folder of the
-	// user's, no_new_privs ignores set-user-id bits, the control group opens no
-	// device, and what a program there may do Python may, too.
+	// PlainBinds: the engine can mount the files and the socket's directory
+	// read-only, but not nosuid, nodev and noexec. There is nothing in them to which
+	// these would make a difference.
 	PlainBinds bool
 	// ExecutableDev: the engine's /dev, in which only root can write, lacks noexec.
 	ExecutableDev bool
@@ -340,7 +338,7 @@ func (a *attestation) mountProblem(m Mount) string {
 		return unless(m.Type == "proc", "proc")
 	}
 	if _, wanted := a.spec.bound(m.Point); wanted {
-		if !m.ReadOnly || !a.PlainBinds && !(m.NoSUID && m.NoDev && m.NoExec) {
+		if !m.ReadOnly || !m.NoSUID || !m.NoDev || !m.NoExec {
 			return "ro,nosuid,nodev,noexec"
 		}
 		return unless(a.OwnKernel || m.Folder != Folder{} && m.Folder == a.Folders[m.Point], "the folder that was asked for")

@@ -390,11 +390,6 @@ func TestAttestExcuses(t *testing.T) {
 			plain(runtime.FilesDir),
 			func(f *runtime.Facts) { mount(f, runtime.FilesDir).ReadOnly = false },
 		},
-		"folder": {
-			func(e *runtime.Expectation) { e.PlainBinds = true },
-			plain("/mnt/data"),
-			func(f *runtime.Facts) { mount(f, "/mnt/data").ReadOnly = false },
-		},
 		"socket": {
 			func(e *runtime.Expectation) { e.PlainBinds = true },
 			plain("/run/mcp-bridge/socket"),

@@ -208,7 +208,12 @@ func rootlessContract(t *testing.T) int {
 // dockerOptions are for the daemon that DOCKER_HOST names, see .ci/provision
 // docker-host.
 func dockerOptions(t *testing.T) runtimetest.Options {
-	opts := commandLine{name: "docker"}.options(t)
+	cli := commandLine{name: "docker"}
+	opts := cli.options(t)
+	containers := opts.Containers
+	opts.Containers = func(t testing.TB, label, value string) []string { // and what they have beside them
+		return append(containers(t, label, value), strings.Fields(cli.run(t, nil, "volume", "ls", "--quiet", "--filter", "label="+label+"="+value))...)
+	}
 	open := func(t testing.TB, o docker.Options) runtime.Engine {
 		t.Helper()
 		o.Logger = logger(t)

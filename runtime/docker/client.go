@@ -18,6 +18,7 @@ import (
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/volume"
 	dockerclient "github.com/docker/docker/client"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -257,6 +258,31 @@ func (c *client) List(ctx context.Context, label, value string) ([]container.Lis
 		all[i] = container.Listed{ID: f.ID, Labels: f.Labels}
 	}
 	return all, nil
+}
+
+// ListVolumes implements [container.Volumes].
+func (c *client) ListVolumes(ctx context.Context, label, value string) ([]container.Listed, error) {
+	if value != "" {
+		label += "=" + value
+	}
+	found, err := c.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]container.Listed, 0, len(found.Volumes))
+	for _, f := range found.Volumes {
+		all = append(all, container.Listed{ID: f.Name, Labels: f.Labels})
+	}
+	return all, nil
+}
+
+// RemoveVolume implements [container.Volumes].
+func (c *client) RemoveVolume(ctx context.Context, id string) error {
+	err := c.docker.VolumeRemove(ctx, id, false)
+	if errdefs.IsNotFound(err) {
+		return fmt.Errorf("%w: %w", container.ErrNotFound, err)
+	}
+	return err
 }
 
 // Attach implements [container.API].

@@ -101,11 +101,13 @@ func unnoticed() map[string]string {
 	}
 	for _, label := range []string{"boot", "owner", "pid", "pidns", "sandbox", "start"} {
 		m["Labels.io.mcp-bridge."+label] = "for the sweep after a crash, which the contract tests"
+		m["HostConfig.Mounts.[/mnt/data].VolumeOptions.Labels.io.mcp-bridge."+label] = "for the sweep after a crash, see TestSweepVolumes"
 	}
-	for _, point := range []string{"/run/mcp-bridge/files", "/run/mcp-bridge/socket", "/mnt/data"} {
+	for _, point := range []string{"/run/mcp-bridge/files", "/run/mcp-bridge/socket"} {
 		m["HostConfig.Mounts.["+point+"].BindOptions.Propagation"] = "private is the default"
 	}
-	m["HostConfig.Mounts.[/mnt/data].BindOptions.NonRecursive"] = "nothing is mounted below the test's folder; what is would be attested to be absent"
+	m["HostConfig.Mounts.[/mnt/data].VolumeOptions.DriverConfig.Name"] = "local is the default"
+	m["HostConfig.Mounts.[/mnt/data].VolumeOptions.NoCopy"] = "for what the image has there: the volume is read-only"
 	for _, point := range []string{"/tmp", "/dev/shm", runtime.Workspace, "/hostile-volume", "/workspace/volume"} {
 		m["HostConfig.Tmpfs."+point+".[mode]"] = "who may write there is the sandbox's one user, or nobody for it is read-only"
 		m["HostConfig.Tmpfs."+point+".[nr_inodes]"] = "inodes count as the sandbox's memory, which is limited"

@@ -183,9 +183,7 @@ func newMounts(p container.Placement) []mount.Mount {
 	}
 	var mounts []mount.Mount
 	for _, b := range p.Spec.Binds {
-		m := bind(b.Target, b.Source)
-		m.BindOptions.NonRecursive = true // what is mounted below it was not asked for, and could be writable
-		mounts = append(mounts, m)
+		mounts = append(mounts, folderMount(b, p.Labels))
 	}
 	if p.Transport != runtime.TransportSocket {
 		return mounts
@@ -195,6 +193,24 @@ func newMounts(p container.Placement) []mount.Mount {
 		mounts = append(mounts, bind(runtime.FilesDir, p.Dir.Files))
 	}
 	return mounts
+}
+
+// folderMount shows a folder of the host by way of a volume without a name, for
+// a bind mount cannot be had nosuid, nodev and noexec: the daemon mounts the
+// folder so, without what is mounted below it, and the container gets that mount
+// as it is. Asking for read-only here, too, would have the OCI runtime mount it
+// anew, without the rest. The volume goes with the container.
+func folderMount(b runtime.Bind, labels map[string]string) mount.Mount {
+	return mount.Mount{
+		Type: mount.TypeVolume, Target: b.Target,
+		VolumeOptions: &mount.VolumeOptions{
+			NoCopy: true, // what the image has there
+			Labels: labels,
+			DriverConfig: &mount.Driver{Name: "local", Options: map[string]string{
+				"type": "none", "device": b.Source, "o": "bind,ro,nosuid,nodev,noexec",
+			}},
+		},
+	}
 }
 
 func newUlimits(limits map[string]int64) []*containertypes.Ulimit {

@@ -57,6 +57,16 @@ func TestWeakenedSandbox(t *testing.T) {
 			h["MaskedPaths"] = left
 		}
 	}
+	shown, other := t.TempDir(), t.TempDir()
+	shows := func(option, value string) func(body) { // of the folder that is to be shown
+		return func(b body) {
+			for _, m := range b["HostConfig"].(body)["Mounts"].([]any) {
+				if o, ok := m.(body)["VolumeOptions"].(body); ok {
+					o["DriverConfig"].(body)["Options"].(body)[option] = value
+				}
+			}
+		}
+	}
 	all := func(changes ...func(body)) func(body) {
 		return func(b body) {
 			for _, change := range changes {
@@ -115,6 +125,9 @@ func TestWeakenedSandbox(t *testing.T) {
 		"volume":             {set("Volumes", body{"/var/lib/data": body{}}), "mount /var/lib/data"},
 		"device":             {host("Devices", []body{{"PathOnHost": "/dev/null", "PathInContainer": "/dev/x", "CgroupPermissions": "rwm"}}), "devices is added"},
 		"terminal":           {set("Tty", true), "TERM"},
+		"another folder":     {shows("device", other), "want the folder that was asked for"},
+		"folder executable":  {shows("o", "bind,ro,nosuid,nodev"), "mount /mnt/data is"},
+		"folder writable":    {shows("o", "bind,nosuid,nodev,noexec"), "mount /mnt/data is"},
 		"daemon's init":      {host("Init", true), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +137,9 @@ func TestWeakenedSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer engine.Close()
-			sandbox, err := engine.Start(t.Context(), runtimetest.Spec(image(), seccomp(t)))
+			spec := runtimetest.Spec(image(), seccomp(t))
+			spec.Binds = []runtime.Bind{{Source: shown, Target: "/mnt/data"}}
+			sandbox, err := engine.Start(t.Context(), spec)
 			if err == nil {
 				defer sandbox.Close()
 				if test.says != "started" {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
@@ -34,6 +35,16 @@ func TestWeakenedSandbox(t *testing.T) {
 	set := func(key string, value any) func(body) { return func(b body) { b[key] = value } }
 	mount := func(m body) func(body) {
 		return func(b body) { b["mounts"] = append(b["mounts"].([]any), m) }
+	}
+	shown, other := t.TempDir(), t.TempDir()
+	shows := func(key string, value any) func(body) { // of the folder that is to be shown
+		return func(b body) {
+			for _, m := range b["mounts"].([]any) {
+				if m.(body)["destination"] == "/mnt/data" {
+					m.(body)[key] = value
+				}
+			}
+		}
 	}
 	for name, test := range map[string]struct {
 		weaken func(body)
@@ -74,6 +85,8 @@ func TestWeakenedSandbox(t *testing.T) {
 		"kernel's symbols":   {func(b body) { b["mask"] = []string{"/dev/mqueue", "/sys/fs/cgroup"} }, "mount /proc/kallsyms is missing"},
 		"writable /proc/sys": {set("unmask", []string{"ALL"}), "mount /proc/sys"},
 		"foreign directory":  {mount(body{"destination": "/host", "type": "bind", "source": "/etc", "options": []string{"ro"}}), "mount /host"},
+		"another folder":     {shows("source", other), "want the folder that was asked for"},
+		"folder executable":  {shows("options", []string{"bind", "ro", "nosuid", "nodev"}), "mount /mnt/data is"},
 		"executable tmp":     {mount(body{"destination": "/opt", "type": "tmpfs", "source": "tmpfs", "options": []string{"rw", "size=4096"}}), "mount /opt"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +96,9 @@ func TestWeakenedSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer engine.Close()
-			sandbox, err := engine.Start(t.Context(), runtimetest.Spec(image(), seccomp(t)))
+			spec := runtimetest.Spec(image(), seccomp(t))
+			spec.Binds = []runtime.Bind{{Source: shown, Target: "/mnt/data"}}
+			sandbox, err := engine.Start(t.Context(), spec)
 			if err == nil {
 				defer sandbox.Close()
 				if test.says != "started" {

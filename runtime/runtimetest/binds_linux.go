@@ -97,6 +97,9 @@ func testMounts(t *testing.T, s *suite) {
 			t.Errorf("%s is permitted", code)
 		}
 	}
+	if got := p.text(t, `import subprocess; result = attempt(subprocess.run, ["/mnt/data/run.sh"])`); got != "EACCES" {
+		t.Errorf("a program in the folder: %s, want EACCES", got)
+	}
 	if got := p.text(t, `import socket; result = attempt(socket.socket(socket.AF_UNIX).connect, "/mnt/data/socket")`); got == "ok" {
 		t.Logf("a socket in the folder can be connected to, as on the host by everybody")
 	}

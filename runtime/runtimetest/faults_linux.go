@@ -49,7 +49,9 @@ func testCancelledRequests(t *testing.T, s *suite) {
 	}
 	var service interposer
 	engine := s.through(t, &service)
-	sandbox, err := engine.Start(t.Context(), s.spec()) // what is made once is made
+	spec := s.spec()
+	spec.Binds = []runtime.Bind{{Source: sharedDir(t), Target: "/mnt/data"}} // for which an engine may make more
+	sandbox, err := engine.Start(t.Context(), spec)                          // what is made once is made
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func testCancelledRequests(t *testing.T, s *suite) {
 	for n := 1; ; n++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancelled := service.onRequest(n, cancel)
-		sandbox, err := engine.Start(ctx, s.spec())
+		sandbox, err := engine.Start(ctx, spec)
 		switch {
 		case err == nil:
 			sandbox.Close()

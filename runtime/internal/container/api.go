@@ -63,6 +63,15 @@ type API interface {
 	List(ctx context.Context, label, value string) ([]Listed, error)
 }
 
+// A Volumes is an [API] whose containers may have volumes, which go with them
+// unless the service dies in between.
+type Volumes interface {
+	// ListVolumes returns all volumes with the label. An empty value means any.
+	ListVolumes(ctx context.Context, label, value string) ([]Listed, error)
+	// RemoveVolume removes a volume that no container uses.
+	RemoveVolume(ctx context.Context, id string) error
+}
+
 // An OOMWitness is an [API] whose service remembers what happened in a container
 // that is gone, with its control group, or on another kernel.
 type OOMWitness interface {
@@ -112,7 +121,7 @@ type Info struct {
 	Settings *runtime.Settings
 }
 
-// Listed is one container of a list.
+// Listed is one container or volume of a list.
 type Listed struct {
 	ID     string
 	Labels map[string]string

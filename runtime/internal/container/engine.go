@@ -61,30 +61,42 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, e.fail.Wrap(op, err)
 	}
-	removed := 0
-	var errs []error
 	all, err := api.List(ctx, local.LabelOwner, strconv.Itoa(e.self.UID))
-	if err != nil { // the directories are swept all the same
+	removed, errs := e.sweep(ctx, api, all, api.Remove)
+	if err != nil { // the rest is swept all the same
 		errs = append(errs, e.opts.Driver.Explain(op, "", err))
 	}
-	for _, container := range all {
-		owner, ours := local.OwnerFromLabels(container.Labels)
+	if v, ok := api.(Volumes); ok { // by now without their containers
+		volumes, err := v.ListVolumes(ctx, local.LabelOwner, strconv.Itoa(e.self.UID))
+		if err != nil {
+			errs = append(errs, e.opts.Driver.Explain(op, "", err))
+		}
+		n, more := e.sweep(ctx, api, volumes, v.RemoveVolume)
+		removed, errs = removed+n, append(errs, more...)
+	}
+	errs = append(errs, local.SweepHomes(e.opts.RuntimeDir, e.self))
+	return removed, e.fail.Wrap(op, errors.Join(errs...))
+}
+
+// sweep removes those of all whose owners are dead.
+func (e *Engine) sweep(ctx context.Context, api API, all []Listed, remove func(context.Context, string) error) (removed int, errs []error) {
+	for _, one := range all {
+		owner, ours := local.OwnerFromLabels(one.Labels)
 		if !ours || !e.self.Outlived(owner) {
 			continue
 		}
 		if api.Host().Remote && owner.Boot != e.self.Boot {
 			continue // perhaps not of an earlier boot, but of another machine that uses this service, too
 		}
-		switch err := api.Remove(ctx, container.ID); {
+		switch err := remove(ctx, one.ID); {
 		case err == nil:
 			removed++
-			e.opts.Logger.InfoContext(ctx, "orphan removed", "sandbox_id", container.Labels[local.LabelSandbox], "owner_pid", owner.PID)
+			e.opts.Logger.InfoContext(ctx, "orphan removed", "sandbox_id", one.Labels[local.LabelSandbox], "owner_pid", owner.PID)
 		case !errors.Is(err, ErrNotFound):
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, local.SweepHomes(e.opts.RuntimeDir, e.self))
-	return removed, e.fail.Wrap(op, errors.Join(errs...))
+	return removed, errs
 }
 
 // Close implements [runtime.Engine].

@@ -15,6 +15,9 @@ type shared struct {
 	remote  bool
 	listed  []Listed
 	removed []string
+
+	volumes        []Listed
+	volumesRemoved []string
 }
 
 func (s *shared) Connect(context.Context, func() (string, error)) (API, error) { return s, nil }
@@ -23,6 +26,15 @@ func (*shared) Close()                                                         {
 func (s *shared) Host() Host                                                   { return Host{Remote: s.remote} }
 
 func (s *shared) List(context.Context, string, string) ([]Listed, error) { return s.listed, nil }
+
+func (s *shared) ListVolumes(context.Context, string, string) ([]Listed, error) {
+	return s.volumes, nil
+}
+
+func (s *shared) RemoveVolume(_ context.Context, id string) error {
+	s.volumesRemoved = append(s.volumesRemoved, id)
+	return nil
+}
 
 func (s *shared) Remove(_ context.Context, id string) error {
 	s.removed = append(s.removed, id)
@@ -46,12 +58,13 @@ func TestSweepOfOtherMachines(t *testing.T) {
 		service := &shared{remote: test.remote, listed: []Listed{
 			{ID: "dead", Labels: dead.Labels()}, {ID: "elsewhere", Labels: elsewhere.Labels()}, {ID: "ours", Labels: self.Labels()},
 		}}
+		service.volumes = append(service.listed, Listed{ID: "nobody's"})
 		engine, err := New(Options{Name: "x", Driver: service, RuntimeDir: t.TempDir() + "/rt", Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := engine.Sweep(t.Context()); err != nil || n != len(test.want) || !slices.Equal(service.removed, test.want) {
-			t.Errorf("remote %v: removed %v, %v, want %v", test.remote, service.removed, err, test.want)
+		if n, err := engine.Sweep(t.Context()); err != nil || n != 2*len(test.want) || !slices.Equal(service.removed, test.want) || !slices.Equal(service.volumesRemoved, test.want) {
+			t.Errorf("remote %v: removed %v and volumes %v, %v, want %v", test.remote, service.removed, service.volumesRemoved, err, test.want)
 		}
 	}
 }
