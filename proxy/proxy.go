@@ -17,6 +17,10 @@ type Options struct {
 	Logger  *slog.Logger       // nil for none
 	Version string             // of the bridge, told to servers
 
+	// ServerEnv are variables for every server that is started; those of its own
+	// definition win.
+	ServerEnv map[string]string
+
 	StartTimeout time.Duration // from a server's start to the end of its handshake, and for listing its tools; default 30 s
 	ProbeTimeout time.Duration // for a server's answer to the first request of protocol 2026-07-28; default 3 s
 	CallTimeout  time.Duration // of a call, start included; 0 leaves it to the caller's context

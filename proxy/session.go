@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -57,6 +58,7 @@ type sessionOptions struct {
 	Version   string        // ours, told to the server
 	Probe     time.Duration // how long discover may take when probing
 	Logger    *slog.Logger
+	Env       map[string]string // besides the server's own, which wins
 }
 
 // A connectError says why there is no session.
@@ -81,10 +83,13 @@ func connect(ctx context.Context, server discovery.Server, opts sessionOptions) 
 		return nil, errRemote
 	}
 	unasked := &stdio.Meter{}
+	env := make(map[string]string, len(opts.Env)+len(server.Env))
+	maps.Copy(env, opts.Env)
+	maps.Copy(env, server.Env)
 	proc, err := stdio.Start(stdio.Options{
 		Command: server.Command,
 		Args:    server.Args,
-		Env:     server.Env,
+		Env:     env,
 		Dir:     server.Cwd,
 		Unasked: unasked,
 	})

@@ -246,6 +246,7 @@ func (u *upstream) dial(ctx context.Context) (*session, error) {
 		Version:   u.proxy.opts.Version,
 		Probe:     u.proxy.opts.ProbeTimeout,
 		Logger:    u.logger,
+		Env:       u.proxy.opts.ServerEnv,
 	}
 	s, err := connect(ctx, u.server, opts)
 	failure, ok := err.(*connectError) //nolint:errorlint // connect returns it unwrapped

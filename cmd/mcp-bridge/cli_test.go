@@ -298,6 +298,12 @@ func TestSelf(t *testing.T) {
 	contains(t, shell(t, &s, "servers", "list", "--allow-self-server").stdout, "tools.bridge", "tools.special")
 	s.env = []string{"MCP_BRIDGE_ALLOW_SELF_SERVER=true"}
 	contains(t, shell(t, &s, "servers", "list").stdout, "tools.bridge")
+
+	// In a way that its definition does not show.
+	hidden := definition{Command: "python3", Args: []string{"-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])", binary, "run"}}
+	s = setup{servers: map[string]definition{"hidden": hidden}}
+	got := shell(t, &s, "tools", "list", "hidden")
+	contains(t, got.stderr, `server "hidden" exited while starting`, "is started by one of its own servers", "MCP_BRIDGE_ALLOW_SELF_SERVER=1")
 }
 
 // TestNoServers says why there are none.

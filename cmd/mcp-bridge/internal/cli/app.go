@@ -29,8 +29,13 @@ func (r *root) proxy(config *discovery.Config, log *slog.Logger, approver proxy.
 	if err != nil {
 		return nil, configError("set --cache-dir to a folder that you own", "%v", err)
 	}
+	var env map[string]string
+	if !r.settings.allowSelf {
+		env = map[string]string{underBridge: "1"}
+	}
 	return proxy.New(proxy.Options{
-		Servers: config.Servers, Catalog: catalog, LearnShapes: r.settings.learnShapes, Logger: log, Version: programVersion(),
+		ServerEnv: env,
+		Servers:   config.Servers, Catalog: catalog, LearnShapes: r.settings.learnShapes, Logger: log, Version: programVersion(),
 		Approver: approver,
 	}), nil
 }

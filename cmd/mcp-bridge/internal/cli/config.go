@@ -13,6 +13,18 @@ import (
 // keepSelf is how to keep the bridge among its own servers.
 const keepSelf = "MCP_BRIDGE_ALLOW_SELF_SERVER=1 to keep it"
 
+// underBridge is set for every server: one that starts the bridge in a way that
+// its definition does not show would start itself again, without end.
+const underBridge = "MCP_BRIDGE_IS_ABOVE"
+
+// refuseUnderBridge keeps run from being a server of another bridge.
+func (r *root) refuseUnderBridge() error {
+	if r.settings.allowSelf || os.Getenv(underBridge) == "" {
+		return nil
+	}
+	return configError("set "+keepSelf, "mcp-bridge is started by one of its own servers, and would start itself again without end")
+}
+
 // config reads the server definitions. What is wrong with one of them is told
 // and keeps none of the others away.
 func (r *root) config() *discovery.Config {

@@ -22,6 +22,9 @@ func (r *root) runCommand() *cobra.Command {
 			if err := r.settings.validateRun(); err != nil {
 				return err
 			}
+			if err := r.refuseUnderBridge(); err != nil {
+				return err
+			}
 			a, err := r.open(cmd.Context(), appOptions{
 				sweep: true, follow: true, yield: time.Duration(r.settings.yield), warm: r.settings.warm,
 				outputLimit: r.settings.outputLimit, outputMode: bridge.Mode(r.settings.outputMode),
