@@ -17,6 +17,7 @@ func (s *session) sessionReset(context.Context, json.RawMessage) (json.RawMessag
 	if s.running != nil {
 		s.running.reset = true
 	}
+	s.granted = nil // a new session is asked anew
 	s.mu.Unlock()
 	return json.RawMessage("{}"), s.forgetSaved(false)
 }

@@ -32,9 +32,8 @@ func (s Server) NeedsApproval(tool string) bool {
 // policyNames returns what a tool may be called in a pattern. It does not depend
 // on the other tools of the server, which could change it.
 func policyNames(tool string) []string {
-	names := []string{tool}
-	idents := memberIdents(names)
-	return append(append(names, idents...), snakeAliases(names, idents)[0]...)
+	idents := memberIdents([]string{tool})
+	return append(idents, tool, snakeCase(idents[0]))
 }
 
 func matchesAny(patterns, names []string) bool {

@@ -27,6 +27,9 @@ type definition struct {
 	Env         map[string]string `json:"env,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Disabled    bool              `json:"disabled,omitempty"`
+
+	Approve []string            `json:"approve,omitempty"`
+	Tools   map[string][]string `json:"tools,omitempty"` // allow and deny
 }
 
 // npmServer defines a server of the npm scope @modelcontextprotocol.
