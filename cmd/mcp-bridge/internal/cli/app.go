@@ -21,23 +21,32 @@ func (r *root) logger() *slog.Logger {
 
 // proxy opens the catalog and the upstream servers; the caller closes it.
 func (r *root) proxy(config *discovery.Config, log *slog.Logger, approver proxy.Approver) (*proxy.Proxy, error) {
-	dir, err := r.catalogDir()
+	opts, err := r.proxyOptions(config, log)
 	if err != nil {
 		return nil, err
 	}
+	opts.Approver = approver
+	return proxy.New(opts), nil
+}
+
+// proxyOptions are those of a proxy that asks nobody for approval.
+func (r *root) proxyOptions(config *discovery.Config, log *slog.Logger) (proxy.Options, error) {
+	dir, err := r.catalogDir()
+	if err != nil {
+		return proxy.Options{}, err
+	}
 	catalog, err := discovery.OpenCatalog(dir)
 	if err != nil {
-		return nil, configError("set --cache-dir to a folder that you own", "%v", err)
+		return proxy.Options{}, configError("set --cache-dir to a folder that you own", "%v", err)
 	}
 	var env map[string]string
 	if !r.settings.allowSelf {
 		env = map[string]string{underBridge: "1"}
 	}
-	return proxy.New(proxy.Options{
+	return proxy.Options{
 		ServerEnv: env,
 		Servers:   config.Servers, Catalog: catalog, LearnShapes: r.settings.learnShapes, Logger: log, Version: programVersion(),
-		Approver: approver,
-	}), nil
+	}, nil
 }
 
 // catalogDir is where the catalog of tools is kept.

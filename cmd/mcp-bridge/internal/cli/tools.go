@@ -38,6 +38,9 @@ func (r *root) toolsSearchCommand() *cobra.Command {
 			if limit < 1 {
 				return usageError("", "--limit must be at least 1, not %d", limit)
 			}
+			if len(args) == 0 && !asJSON && r.canFind() {
+				return r.find(cmd.Context())
+			}
 			words, err := r.searchWords(args)
 			if err != nil {
 				return err
@@ -72,7 +75,7 @@ const maxSearchWords = 64 << 10
 func (r *root) searchWords(args []string) (string, error) {
 	switch {
 	case len(args) == 0:
-		return "", usageError("mcp-bridge tools search --help", "tools search requires words to search for")
+		return "", usageError("mcp-bridge tools search --help", "tools search requires words to search for, or a terminal to type them on")
 	case !slices.Equal(args, []string{"-"}):
 		return strings.Join(args, " "), nil
 	}
