@@ -182,7 +182,9 @@ func spelling(typed string, names ...string) string {
 // shellSafe reports whether every shell takes a word for nothing but itself.
 func shellSafe(word string) bool {
 	for _, c := range word {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./", c)) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.ContainsRune("_-./", c):
+		default:
 			return false
 		}
 	}
