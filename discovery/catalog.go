@@ -118,6 +118,24 @@ func (c *Catalog) Put(s Server, tools []Tool) error {
 	return nil
 }
 
+// Age is how long ago the server was last listed with this definition. It
+// reports false if nothing is known of it.
+func (c *Catalog) Age(s Server) (time.Duration, bool) {
+	info, err := os.Stat(c.path(s))
+	if err != nil {
+		return 0, false
+	}
+	return time.Since(info.ModTime()), true
+}
+
+// Renew notes that the server was listed, and offers what it did before.
+func (c *Catalog) Renew(s Server) {
+	if age, ok := c.Age(s); ok && age > time.Hour {
+		now := time.Now()
+		_ = os.Chtimes(c.path(s), now, now) // or it is listed again
+	}
+}
+
 // write replaces a file in one step. It is not synced to the disk: a file that
 // a crash leaves empty is ignored like any other damage.
 func (c *Catalog) write(path string, data []byte) (err error) {

@@ -3,6 +3,7 @@ package discovery
 import (
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // A Tool is one tool as its server described it in tools/list.
@@ -55,6 +56,22 @@ const (
 	maxReturnLength    = 240   // of one type
 	maxAnnotations     = 4_096 // bytes looked at
 )
+
+// Changed returns the document of a tool that is not what the user has approved,
+// which says so. withheld is for one that cannot be called, of which nothing else
+// is shown.
+func (d ToolDoc) Changed(since time.Time, withheld bool) ToolDoc {
+	note := "[changed since " + since.UTC().Format(time.DateOnly) + ", not approved by the user]"
+	if !withheld {
+		d.Description = cleanText(note+" "+d.Description, maxToolDescription)
+		return d
+	}
+	path, _, _ := strings.Cut(d.Signature, "(")
+	return ToolDoc{
+		Name: d.Name, Ident: d.Ident, Aliases: d.Aliases, Params: []Param{}, Open: true, Signature: path + "(...)",
+		Description: note + " It cannot be called until the user approves it.",
+	}
+}
 
 // Document renders the tools of a server, in their order. Schemas that are too
 // large or make no sense give a signature that accepts anything.

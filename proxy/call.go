@@ -39,6 +39,8 @@ func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMess
 	if err != nil {
 		return nil, err
 	}
+	p.calls.Add(1)
+	defer p.calls.Add(-1)
 	allowed := permit{begun: time.Now()}
 	var asked *running
 	return twice(ctx, func() (json.RawMessage, error) {
@@ -104,6 +106,9 @@ func (u *upstream) prepare(ctx context.Context, tool string, args json.RawMessag
 		return nil, "", nil, err
 	}
 	if err := u.refuseDenied(name); err != nil { // by a name that was not known
+		return nil, "", nil, err
+	}
+	if err := u.refuseChanged(ctx, s, name); err != nil {
 		return nil, "", nil, err
 	}
 	args, err = u.checked(ctx, s, name, args)

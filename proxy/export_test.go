@@ -1,5 +1,7 @@
 package proxy
 
+import "context"
+
 // LimitUnread makes the bounds on unread results smaller.
 func (p *Proxy) LimitUnread(all, each int) { p.unread = newBudget(all, each) }
 
@@ -15,3 +17,6 @@ func (p *Proxy) Unanswered(server string) (n int) {
 	}
 	return n
 }
+
+// FillSoon is Fill that does not wait before it begins.
+func (p *Proxy) FillSoon(ctx context.Context) { p.fillAfter(ctx, 0) }

@@ -33,6 +33,10 @@ type Options struct {
 	// never a value of them, and shows it as their return type.
 	LearnShapes bool
 
+	// BlockChanged refuses calls of tools that are not what the user has approved, and
+	// shows nothing of them; else they are only marked. See [discovery.Catalog.Review].
+	BlockChanged bool
+
 	// Approver asks the user before calls of tools whose server's definition wants
 	// that; without one they are refused.
 	Approver Approver
@@ -42,6 +46,10 @@ type Options struct {
 
 	MaxInFlight     int // requests of one callback connection at a time; default 64
 	ListConcurrency int // servers started at a time to be searched; default 4
+
+	// CatalogAge is how old the catalog's entry of a server may be before Fill asks
+	// the server again; default 7 days.
+	CatalogAge time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -62,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DrainTimeout <= 0 {
 		o.DrainTimeout = 2 * time.Minute
+	}
+	if o.CatalogAge <= 0 {
+		o.CatalogAge = 7 * 24 * time.Hour
 	}
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = 64
@@ -85,6 +96,8 @@ type Proxy struct {
 	asking  chan struct{} // holds a token for every call that waits for the user's approval
 	listers chan struct{} // holds a token for every server being listed for a search
 
+	calls atomic.Int64 // of Call, under way
+
 	mu      sync.Mutex
 	closed  bool
 	closing chan struct{}  // closed by Close
@@ -92,7 +105,8 @@ type Proxy struct {
 	parked  []*session     // started for a search; the oldest first
 	serving map[*callbacks]struct{}
 
-	reloading sync.Mutex // held by Reload
+	reloading sync.Mutex    // held by Reload
+	reloaded  chan struct{} // holds a token when Fill has to look again
 }
 
 // New returns a Proxy. It starts nothing: a server starts when it is needed.
@@ -105,6 +119,8 @@ func New(opts Options) *Proxy {
 		closing: make(chan struct{}),
 		unread:  newBudget(maxAllUnread, maxUnread),
 		serving: make(map[*callbacks]struct{}),
+
+		reloaded: make(chan struct{}, 1),
 	}
 	p.roster.Store(p.newRoster(opts.Servers, nil))
 	return p
@@ -179,9 +195,10 @@ type ServerInfo struct {
 	Ident       string   `json:"ident"`             // its Python identifier
 	Aliases     []string `json:"aliases,omitempty"` // further names it goes by
 	Description string   `json:"description"`
-	Tools       *int     `json:"tools"` // how many it offers; nil if not known
-	State       string   `json:"state"` // idle, starting, ready, failed or disabled
-	Error       string   `json:"error"` // why it failed to start, or to list its tools, or its note; else empty
+	Tools       *int     `json:"tools"`             // how many it offers; nil if not known
+	Changed     int      `json:"changed,omitempty"` // how many of these changed since they were approved
+	State       string   `json:"state"`             // idle, starting, ready, failed or disabled
+	Error       string   `json:"error"`             // why it failed to start, or to list its tools, or its note; else empty
 }
 
 // Servers describes all configured servers, in their configured order. It
@@ -212,7 +229,10 @@ func (p *Proxy) Servers() []ServerInfo {
 		}
 		if set := u.known(); set != nil {
 			n := len(u.shown(set))
-			infos[i].Tools = &n
+			infos[i].Tools, infos[i].Changed = &n, len(set.changed)
+			if infos[i].Error == "" {
+				infos[i].Error = u.changedNote(set)
+			}
 		}
 	}
 	return infos
@@ -233,9 +253,9 @@ func (p *Proxy) Describe(ctx context.Context, server, tool string, detail discov
 	})
 }
 
-func (u *upstream) describe(ctx context.Context, tool string, detail discovery.Detail) (string, error) {
+func (u *upstream) describe(ctx context.Context, name string, detail discovery.Detail) (string, error) {
 	set := u.known()
-	if set == nil || set.names[tool] == "" {
+	if set == nil || set.names[name] == "" {
 		s, err := u.session(ctx)
 		if err != nil {
 			return "", err
@@ -244,14 +264,18 @@ func (u *upstream) describe(ctx context.Context, tool string, detail discovery.D
 			return "", err
 		}
 	}
-	i, ok := set.index[set.names[tool]]
+	i, ok := set.index[set.names[name]]
 	if !ok {
-		return "", u.noTool(set, tool)
+		return "", u.noTool(set, name)
 	}
 	if e := u.denied(set.tools[i].Name); e != nil {
 		return "", e
 	}
-	return discovery.Describe(set.tools[i], set.docs[i], u.shapeOf(set, i), detail), nil
+	tool, shape := set.tools[i], u.shapeOf(set, i)
+	if u.withheld(set, tool.Name) {
+		tool, shape = discovery.Tool{Name: tool.Name}, nil
+	}
+	return discovery.Describe(tool, set.docs[i], shape, detail), nil
 }
 
 // Tools describes the tools of a server, given by name or identifier. It starts

@@ -152,8 +152,11 @@ func (p *Proxy) Reload(servers []discovery.Server) {
 	if !changed {
 		return
 	}
-	p.index.invalidate()
-	p.tellChange()
+	p.toolsChanged()
+	select {
+	case p.reloaded <- struct{}{}:
+	default:
+	}
 }
 
 // SetNotes has Servers say of each server of these names what is wrong with it,

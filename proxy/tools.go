@@ -45,6 +45,9 @@ type toolset struct {
 	definitions []string          // of tools, as Tool.Definition has them
 	complete    bool              // false if the server has more than the bounds allow
 
+	changed  map[string]discovery.Change // tools that are not what the user has approved
+	reviewed discovery.ReviewState       // as of when
+
 	checkers *checkers
 }
 
@@ -105,10 +108,14 @@ func (u *upstream) known() *toolset {
 	defer t.mu.Unlock()
 	if !t.loaded && u.proxy.opts.Catalog != nil {
 		if entry, ok := u.proxy.opts.Catalog.Get(u.server); ok && t.set == nil {
-			t.set = u.withLessons(newToolset(u.server, entry.Tools, len(entry.Tools) < maxTools))
+			t.set = u.withLessons(u.review(newToolset(u.server, entry.Tools, len(entry.Tools) < maxTools)))
 		}
 	}
 	t.loaded = true
+	if t.set.isOutdated(u) { // the user has approved something
+		t.set = u.withLessons(u.review(newToolset(u.server, t.set.tools, t.set.complete)))
+		u.proxy.background(context.Background(), func(context.Context) { u.proxy.toolsChanged() })
+	}
 	return t.set
 }
 
@@ -240,6 +247,9 @@ func (u *upstream) listNow(ctx context.Context, s *session) (*toolset, error) {
 func (u *upstream) store(tools []discovery.Tool, complete bool) *toolset {
 	before := u.known()
 	if before != nil && before.complete == complete && slices.EqualFunc(before.tools, tools, sameTool) {
+		if catalog := u.proxy.opts.Catalog; catalog != nil {
+			catalog.Renew(u.server)
+		}
 		return before
 	}
 	if catalog := u.proxy.opts.Catalog; catalog != nil {
@@ -247,7 +257,7 @@ func (u *upstream) store(tools []discovery.Tool, complete bool) *toolset {
 			u.logger.Warn("tools were not saved", "error", err)
 		}
 	}
-	set := newToolset(u.server, tools, complete)
+	set := u.review(newToolset(u.server, tools, complete))
 	u.tools.mu.Lock()
 	set = u.withLessons(set)
 	u.tools.set = set

@@ -87,6 +87,13 @@ func (u *usage) closeIf(what func() bool) bool {
 	return true
 }
 
+// isUnused reports whether the session still runs, and has never been used.
+func (u *usage) isUnused() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.made == 0 && !u.closed
+}
+
 func (u *usage) isClosed() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -80,7 +80,7 @@ func (s *setup) command(t *testing.T, args ...string) *exec.Cmd {
 		s.state = t.TempDir()
 	}
 	// The engine by name, so that no test passes on another one than it means.
-	cmd.Env = append(cleanEnv(), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_STATE_DIR="+s.state)
+	cmd.Env = append(cleanEnv(), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_STATE_DIR="+s.state, "MCP_BRIDGE_FILL_CATALOG=false")
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.Dir = s.work
 	if cmd.Dir == "" {

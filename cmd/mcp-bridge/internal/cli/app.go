@@ -46,6 +46,7 @@ func (r *root) proxyOptions(config *discovery.Config, log *slog.Logger) (proxy.O
 	return proxy.Options{
 		ServerEnv: env,
 		Servers:   config.Servers, Catalog: catalog, LearnShapes: r.settings.learnShapes, Logger: log, Version: programVersion(),
+		BlockChanged: r.settings.onChange == changeBlock,
 	}, nil
 }
 
@@ -177,6 +178,9 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 	})
 	tools.Include(a.bridge.Skills)
 	if opts.follow {
+		if r.settings.fillCatalog {
+			tools.Fill(ctx)
+		}
 		a.edits = followEdits(ctx, r.loadOptions(), a, config, log)
 	}
 	if opts.sweep {

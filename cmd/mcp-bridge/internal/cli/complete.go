@@ -211,6 +211,7 @@ func completeFlag(cmd *cobra.Command, flag string, words ...string) {
 // for flags that several commands have.
 func (r *root) addCompletion() {
 	completeFlag(r.Command, "color", "auto", "always", "never")
+	completeFlag(r.Command, "on-change", "flag", "block")
 	completeFlag(r.Command, "log-level", "debug", "info", "warn", "error")
 	completeOutput(r.Command)
 	r.InitDefaultCompletionCmd()

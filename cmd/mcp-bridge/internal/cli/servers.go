@@ -23,7 +23,7 @@ func (r *root) serversCommand() *cobra.Command {
 		RunE:  needsSubcommand,
 	}
 	cmd.AddCommand(r.serversListCommand(), r.serversCheckCommand(), r.serversImportCommand(), r.serversAddCommand(),
-		r.serversRemoveCommand(), r.serversSwitchCommand(true), r.serversSwitchCommand(false), r.serversInputCommand())
+		r.serversRemoveCommand(), r.serversSwitchCommand(true), r.serversSwitchCommand(false), r.serversInputCommand(), r.serversApproveCommand())
 	return cmd
 }
 

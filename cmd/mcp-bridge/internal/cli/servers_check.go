@@ -114,6 +114,11 @@ func checkServer(ctx context.Context, p *proxy.Proxy, c *checkedServer, limit ti
 	}
 	c.Tools = len(tools)
 	c.Tokens = count.tools(tools)
+	for _, info := range p.Servers() {
+		if info.Name == c.Name && info.Changed > 0 {
+			c.Error = info.Error
+		}
+	}
 }
 
 // A tokenCounter counts tokens in o200k_base. Its vocabulary is made when it is

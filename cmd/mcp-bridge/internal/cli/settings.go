@@ -38,6 +38,8 @@ type settings struct {
 	allowSelf  bool
 
 	learnShapes bool
+	onChange    onChange
+	fillCatalog bool
 	logLevel    slog.Level
 	colour      colourMode
 	pager       string
@@ -72,6 +74,8 @@ func (s *settings) addCommon(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.project, "project", false, "read the servers of ./.mcp.json, too, after all others")
 	flags.StringVar(&s.cacheDir, "cache-dir", "", "folder for the catalog of tools (default below the user's cache folder)")
 	flags.BoolVar(&s.learnShapes, "learn-shapes", true, "show as return types the form of results, never their values, that tools gave before")
+	s.onChange = changeFlag
+	flags.Var(&s.onChange, "on-change", "what becomes of tools that changed since you approved them: flag, or block")
 	flags.BoolVar(&s.allowSelf, "allow-self-server", false, "do not leave mcp-bridge itself out of the servers")
 	s.colour = colourAuto
 	flags.Var(&s.colour, "color", "colours: auto, always or never; auto has them on a terminal, and heeds NO_COLOR and CLICOLOR_FORCE")
@@ -135,6 +139,7 @@ func (s *settings) addRun(flags *pflag.FlagSet) {
 	check(flags, "output-limit", func() error {
 		return atLeast(s.outputLimit >= leastOutput && s.outputLimit <= execOutput, fmt.Sprintf("is out of range: give %d to %d", leastOutput, execOutput))
 	})
+	flags.BoolVar(&s.fillCatalog, "fill-catalog", true, "start servers of which nothing is known, or nothing of this week, a few at a time, to list their tools")
 	flags.Var(&s.yield, "yield", "seconds after which a call answers that its cell is still running")
 	flags.IntVar(&s.warm, "warm", 1, "spare sandboxes kept ready for sessions to come")
 	flags.IntVar(&s.maxSandboxes, "max-sandboxes", 16, "sandboxes at a time, spare ones included; the one idle longest makes room")

@@ -15,7 +15,7 @@ func TestConfigValues(t *testing.T) {
 		"pids": int64(99), "cpus": 1.5, "allow_unlimited": true, "timeout": "2m", "max_timeout": int64(600), "yield": 2.5,
 		"warm": int64(0), "max_sandboxes": int64(4), "runtime_idle_timeout": int64(0), "output_limit": int64(999), "output_mode": "json",
 		"http": "127.0.0.1:0", "http_allow_remote": true, "http_host": []any{"a.example"}, "http_no_auth": true, "http_session_timeout": int64(60),
-		"state_dir": "/s", "learn_shapes": false, "hibernate": false, "workspace_quota": "99m",
+		"state_dir": "/s", "learn_shapes": false, "on_change": "block", "fill_catalog": false, "hibernate": false, "workspace_quota": "99m",
 	}
 	values, err := checkConfig("config.toml", keys)
 	if err != nil {

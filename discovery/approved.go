@@ -1,0 +1,205 @@
+package discovery
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Bounds of what is known of the tools of one server that were seen.
+const (
+	approvedVersion = 1
+	maxApprovedFile = 16 << 20
+	maxApproved     = 5_000
+)
+
+// seen is what is known of one tool: what the user trusts, and what there is
+// now if that is something else.
+type seen struct {
+	Digest      string    `json:"digest"`
+	Since       time.Time `json:"since"`
+	Description string    `json:"description,omitempty"`
+
+	Now     string    `json:"now,omitempty"` // digest
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+type approvedFile struct {
+	Version int              `json:"version"`
+	Server  string           `json:"server"`
+	Tools   map[string]*seen `json:"tools"`
+}
+
+// A Change is a tool that is not what the user has approved, or saw first.
+type Change struct {
+	Tool   string
+	Since  time.Time // when it was first seen to be another
+	Before string    // its description as it was approved, fit to be shown, in short
+}
+
+// digest identifies all that a server says of a tool.
+func (t Tool) digest() string {
+	h := sha256.New()
+	for _, part := range []string{t.Name, t.Title, t.Description, string(t.InputSchema), string(t.OutputSchema), string(t.Annotations)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Review compares the tools of a server with what the user has approved, and
+// returns those that changed since, by their names. A tool that is seen for the
+// first time counts as approved as it is; so does a server that another command, or
+// other arguments, start. An error says why what was seen is not remembered; the
+// changes count all the same.
+func (c *Catalog) Review(s Server, tools []Tool) (map[string]Change, error) {
+	known := c.approved(s)
+	if !note(known, tools) {
+		return changesOf(known, tools), nil
+	}
+	err := c.editApproved(s, func(latest map[string]*seen) {
+		known = latest
+		note(known, tools)
+	})
+	return changesOf(known, tools), err
+}
+
+// A ReviewState is what was approved of a server, and seen of it, at a time.
+type ReviewState struct{ file os.FileInfo }
+
+// Same reports whether nothing happened between the two.
+func (r ReviewState) Same(other ReviewState) bool {
+	if r.file == nil || other.file == nil {
+		return r.file == other.file
+	}
+	return os.SameFile(r.file, other.file) && r.file.ModTime().Equal(other.file.ModTime()) && r.file.Size() == other.file.Size()
+}
+
+// ReviewState returns that of now.
+func (c *Catalog) ReviewState(s Server) ReviewState {
+	info, err := os.Stat(c.approvedPath(s))
+	if err != nil {
+		return ReviewState{}
+	}
+	return ReviewState{info}
+}
+
+// Changes returns the tools of a server that changed since they were approved, as
+// they were seen last, in order of their names.
+func (c *Catalog) Changes(s Server) []Change {
+	var changes []Change
+	for name, tool := range c.approved(s) {
+		if tool.Now != "" {
+			changes = append(changes, Change{Tool: name, Since: tool.Changed, Before: tool.Description})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Tool, b.Tool) })
+	return changes
+}
+
+// Approve approves tools of a server as they are in Changes; of those names, or all
+// for none. It returns how many that were.
+func (c *Catalog) Approve(s Server, names []string) (int, error) {
+	now := map[string]string{} // descriptions
+	if entry, ok := c.Get(s); ok {
+		for _, tool := range entry.Tools {
+			now[tool.Name] = tool.Shortly()
+		}
+	}
+	count := 0
+	err := c.editApproved(s, func(known map[string]*seen) {
+		for name, tool := range known {
+			if tool.Now == "" || len(names) > 0 && !slices.Contains(names, name) {
+				continue
+			}
+			known[name] = &seen{Digest: tool.Now, Since: time.Now().UTC(), Description: now[name]}
+			count++
+		}
+	})
+	return count, err
+}
+
+// Shortly is the tool's description on one line, fit to be shown.
+func (t Tool) Shortly() string { return cleanLine(t.Description, maxParamDescription) }
+
+// note takes what is offered into what is known, and reports whether that changed it.
+func note(known map[string]*seen, tools []Tool) bool {
+	changed := false
+	now := time.Now().UTC().Truncate(time.Second)
+	for _, tool := range tools {
+		digest, is := tool.digest(), known[tool.Name]
+		switch {
+		case is == nil && len(known) < maxApproved:
+			known[tool.Name] = &seen{Digest: digest, Since: now, Description: tool.Shortly()}
+		case is == nil, is.Digest == digest && is.Now == "", is.Now == digest:
+			continue
+		case is.Digest == digest: // it is as it was again
+			is.Now, is.Changed = "", time.Time{}
+		default:
+			is.Now = digest
+			if is.Changed.IsZero() {
+				is.Changed = now
+			}
+		}
+		changed = true
+	}
+	return changed
+}
+
+func changesOf(known map[string]*seen, tools []Tool) map[string]Change {
+	changes := map[string]Change{}
+	for _, tool := range tools {
+		if is := known[tool.Name]; is != nil && is.Now != "" {
+			changes[tool.Name] = Change{Tool: tool.Name, Since: is.Changed, Before: is.Description}
+		}
+	}
+	return changes
+}
+
+// approvedPath names the file by the server and what starts it, but not by
+// variables and headers: a new token makes no other server.
+func (c *Catalog) approvedPath(s Server) string {
+	s.Env, s.Headers = nil, nil
+	sum := sha256.Sum256([]byte(s.Name + "\x00" + s.Fingerprint()))
+	return filepath.Join(c.dir, "approved-"+hex.EncodeToString(sum[:16])) // without .json: it does not go stale
+}
+
+// approved reads what is known of a server's tools. What is damaged is not known.
+func (c *Catalog) approved(s Server) map[string]*seen {
+	data, err := readRegular(c.approvedPath(s), maxApprovedFile)
+	if err != nil {
+		return map[string]*seen{}
+	}
+	var f approvedFile
+	if json.Unmarshal(data, &f) != nil || f.Version != approvedVersion || f.Server != s.Name || f.Tools == nil || len(f.Tools) > maxApproved {
+		return map[string]*seen{}
+	}
+	maps.DeleteFunc(f.Tools, func(_ string, is *seen) bool { return is == nil })
+	return f.Tools
+}
+
+// editApproved changes what is known of a server's tools, one process at a time.
+func (c *Catalog) editApproved(s Server, edit func(map[string]*seen)) error {
+	unlock, err := lockFile(filepath.Join(c.dir, "approved.lock"))
+	if err != nil {
+		edit(c.approved(s)) // for what is returned of it
+		return fmt.Errorf("catalog %s: %w", s.Name, withoutPath(err))
+	}
+	defer unlock()
+	known := c.approved(s)
+	edit(known)
+	data, err := json.Marshal(approvedFile{approvedVersion, s.Name, known})
+	if err != nil {
+		return fmt.Errorf("catalog %s: %w", s.Name, err)
+	}
+	if err := c.write(c.approvedPath(s), data); err != nil {
+		return fmt.Errorf("catalog %s: %w", s.Name, withoutPath(err))
+	}
+	return nil
+}

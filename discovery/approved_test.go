@@ -1,0 +1,133 @@
+package discovery_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+func reviewed(t *testing.T, c *discovery.Catalog, s discovery.Server, tools ...discovery.Tool) map[string]discovery.Change {
+	t.Helper()
+	changes, err := c.Review(s, tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+func TestReview(t *testing.T) {
+	c, err := discovery.OpenCatalog(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := discovery.Server{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "a"}}
+	tool := func(name, description string) discovery.Tool {
+		return discovery.Tool{Name: name, Description: description}
+	}
+	if got := reviewed(t, c, s, tool("a", "one"), tool("b", "one")); len(got) != 0 {
+		t.Errorf("at first sight: %v", got)
+	}
+	got := reviewed(t, c, s, tool("a", "two"), tool("b", "one"), tool("new", "x"))
+	if len(got) != 1 || got["a"].Before != "one" || got["a"].Since.IsZero() {
+		t.Errorf("after a change: %v", got)
+	}
+	s.Env = map[string]string{"TOKEN": "b"} // makes no other server
+	if again := reviewed(t, c, s, tool("a", "three")); again["a"].Since != got["a"].Since {
+		t.Errorf("after another change: %v", again)
+	}
+	if got := reviewed(t, c, s, tool("a", "one")); len(got) != 0 {
+		t.Errorf("after the way back: %v", got)
+	}
+	reviewed(t, c, s)
+	if got := reviewed(t, c, s, tool("a", "two")); len(got) != 1 {
+		t.Errorf("after it was away: %v", got)
+	}
+	for _, change := range []discovery.Tool{
+		{Name: "b", Description: "one", Title: "x"}, {Name: "b", Description: "one", InputSchema: []byte(`{}`)},
+		{Name: "b", Description: "one", OutputSchema: []byte(`{}`)}, {Name: "b", Description: "one", Annotations: []byte(`{"readOnlyHint":true}`)},
+	} {
+		if got := reviewed(t, c, s, change); len(got) != 1 {
+			t.Errorf("%+v is no change", change)
+		}
+	}
+	if n, err := c.Approve(s, []string{"a"}); n != 1 || err != nil {
+		t.Errorf("approved %d, %v", n, err)
+	}
+	if got := c.Changes(s); len(got) != 1 || got[0].Tool != "b" {
+		t.Errorf("then there are %v", got)
+	}
+	if n, err := c.Approve(s, nil); n != 1 || err != nil || len(c.Changes(s)) != 0 {
+		t.Errorf("approved %d, %v", n, err)
+	}
+	if got := reviewed(t, c, s, tool("a", "two")); len(got) != 0 {
+		t.Errorf("after the approval: %v", got)
+	}
+	other := s
+	other.Args = []string{"version 2"} // the user starts something else
+	if got := reviewed(t, c, other, tool("a", "four")); len(got) != 0 {
+		t.Errorf("another server: %v", got)
+	}
+}
+
+// What is damaged is not known; what is approved outlives the catalog's entries.
+func TestReviewFiles(t *testing.T) {
+	dir := t.TempDir()
+	c, err := discovery.OpenCatalog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := discovery.Server{Name: "s", Command: "x"}
+	reviewed(t, c, s, discovery.Tool{Name: "a", Description: "\x1b[31mred\u202e " + strings.Repeat("x", 10_000)})
+	if err := c.Put(s, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := reviewed(t, c, s, discovery.Tool{Name: "a"})
+	if before := got["a"].Before; !strings.HasPrefix(before, "red x") || len(before) > 600 {
+		t.Errorf("it was %q", before)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "approved-*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files: %v, %v", files, err)
+	}
+	for _, damage := range []string{"", "{", `{"version":1,"server":"s","tools":{"a":null}}`, `{"version":9}`} {
+		if err := os.WriteFile(files[0], []byte(damage), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := reviewed(t, c, s, discovery.Tool{Name: "a"}); len(got) != 0 {
+			t.Errorf("with %q: %v", damage, got)
+		}
+	}
+}
+
+func TestReviewByManyAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := discovery.Server{Name: "s", Command: "x"}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			c, err := discovery.OpenCatalog(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := c.Review(s, []discovery.Tool{{Name: fmt.Sprint(i), Description: "one"}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	c, err := discovery.OpenCatalog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if got := reviewed(t, c, s, discovery.Tool{Name: fmt.Sprint(i), Description: "two"}); len(got) != 1 {
+			t.Errorf("tool %d was forgotten", i)
+		}
+	}
+}

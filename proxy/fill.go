@@ -1,0 +1,103 @@
+package proxy
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// fillDelay is how long after its begin Fill starts the first server: what a
+	// client wants first comes first.
+	fillDelay = 5 * time.Second
+	// fillers is how many servers are started at a time.
+	fillers = 2
+	// fillQuiet is how long it then waits when a call is under way.
+	fillQuiet = 500 * time.Millisecond
+)
+
+// Fill asks the servers for their tools of which the catalog knows nothing, or
+// what is older than Options.CatalogAge: in the background, two at a time, while
+// nothing is called. Servers that it starts are stopped again, unless somebody
+// else uses them by then. It looks again when the servers are configured anew, and
+// every hour. It does nothing without a catalog, and ends with the proxy.
+func (p *Proxy) Fill(ctx context.Context) { p.fillAfter(ctx, fillDelay) }
+
+func (p *Proxy) fillAfter(ctx context.Context, delay time.Duration) {
+	if p.opts.Catalog == nil {
+		return
+	}
+	p.background(ctx, func(ctx context.Context) {
+		tried := map[*running]bool{}
+		if sleep(ctx, delay) != nil {
+			return
+		}
+		for {
+			p.fillNow(ctx, tried)
+			again := time.NewTimer(time.Hour)
+			select {
+			case <-p.reloaded:
+			case <-again.C:
+			case <-ctx.Done():
+			}
+			again.Stop()
+			if sleep(ctx, fillQuiet) != nil {
+				return
+			}
+		}
+	})
+}
+
+// fillNow asks every server that has to be, but for those that were tried.
+func (p *Proxy) fillNow(ctx context.Context, tried map[*running]bool) {
+	places := make(chan struct{}, fillers)
+	for _, u := range p.all().order {
+		if u.server.Disabled || tried[u.running] || !u.isUnknown() {
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		for p.calls.Load() > 0 {
+			if sleep(ctx, fillQuiet) != nil {
+				return
+			}
+		}
+		tried[u.running] = true
+		p.background(ctx, func(ctx context.Context) {
+			defer func() { <-places }()
+			u.fill(ctx)
+		})
+	}
+	for range fillers { // all are done
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// isUnknown reports whether the catalog has nothing of the server, or nothing new.
+func (u *upstream) isUnknown() bool {
+	age, ok := u.proxy.opts.Catalog.Age(u.server)
+	return !ok || age > u.proxy.opts.CatalogAge
+}
+
+// fill lists the server's tools, which stores them.
+func (u *upstream) fill(ctx context.Context) {
+	s, err := u.session(ctx)
+	if err != nil {
+		return // it has been logged
+	}
+	if _, _, err := u.list(ctx, s); err != nil {
+		u.logger.Debug("the catalog was not filled", "error", err)
+	}
+	for s.usage.isUnused() { // it may be listed once more, as at every start
+		s.retire()
+		if sleep(ctx, fillQuiet) != nil {
+			return
+		}
+	}
+}
