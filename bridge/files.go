@@ -117,6 +117,22 @@ func (b *Bridge) keepFiles(ctx context.Context, k *kernel, t *task) {
 	t.timeout += min(time.Duration(store.List(ctx).Bytes)*time.Second/fetchPerSec, maxFetchExtra)
 }
 
+// keepLast has a sandbox that is about to end send the files that its last cell has
+// not: those of a cell that was killed, and of processes that outlived theirs. It needs
+// the turn. The interrupt at the end of the time ends it; the grace is long, for a kill
+// would lose what is to be saved yet.
+func (s *session) keepLast(ctx context.Context, k *kernel, timeout time.Duration) {
+	store, err := s.bridge.openFiles()
+	if err != nil || k.isDead() || s.cell == 0 {
+		return
+	}
+	version := store.Version(ctx)
+	_, err = ask(ctx, k, task{kind: "keep", cell: s.cell, timeout: timeout, grace: stopTimeout, workspace: &version})
+	if err != nil {
+		s.bridge.log.Info("files not kept at the end", "error", err)
+	}
+}
+
 // An upload is the file that a session's sandbox is sending: one at a time.
 type upload struct {
 	mu      sync.Mutex

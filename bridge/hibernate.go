@@ -39,6 +39,7 @@ const (
 	// Clients give a server 2 to 5 seconds to end.
 	closeTurn    = 700 * time.Millisecond // for a running cell to end once it is interrupted
 	closeTimeout = 2 * time.Second
+	closeKeep    = time.Second // of these, for files
 	closeGrace   = 800 * time.Millisecond
 
 	// A session is saved, too, when it has been idle for a moment, so that
@@ -200,8 +201,8 @@ type savedReport struct {
 	Short bool        `json:"short"` // something was for want of time
 }
 
-// ask has a kernel save or restore.
-func (h *hibernation) ask(ctx context.Context, k *kernel, t task) (savedReport, error) {
+// ask has a kernel do what is no cell: save or restore, or keep files.
+func ask(ctx context.Context, k *kernel, t task) (savedReport, error) {
 	var r savedReport
 	done, err := k.execute(ctx, t)
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *session) save(ctx context.Context, k *kernel, t task) (savedReport, err
 	}
 	t.kind, t.cell = "save", s.cell
 	h.begin(&transfer{limit: t.limit + savedHead})
-	r, err := h.ask(ctx, k, t)
+	r, err := ask(ctx, k, t)
 	data := h.finish()
 	if err != nil {
 		return r, err
@@ -333,7 +334,7 @@ func (s *session) restore(ctx context.Context, k *kernel) {
 		h.begin(&transfer{loading: true, data: state})
 		t := task{kind: "restore", cell: s.cell, timeout: restoreTimeout, grace: restoreGrace, limit: s.bridge.opts.StateLimit}
 		s.bridge.keepFiles(ctx, k, &t) // what is restored may import one
-		r, err = h.ask(ctx, k, t)
+		r, err = ask(ctx, k, t)
 		h.finish()
 		s.setMuted(false)
 	}
@@ -443,6 +444,7 @@ func (s *session) yieldTurn() bool {
 // saveAndStop saves the session before its sandbox is stopped. It needs the
 // turn, and returns what the next result has to say.
 func (s *session) saveAndStop(k *kernel, why string) string {
+	s.keepLast(outliving(), k, stopTimeout)
 	gone := fmt.Sprintf("Note: the sandbox was stopped %s. %s.", why, s.bridge.goneText())
 	h := s.sleep
 	if h == nil {
@@ -469,12 +471,14 @@ func (s *session) saveAndStop(k *kernel, why string) string {
 	return ""
 }
 
-// saveLast saves the session as the bridge ends, if that does not take long.
+// saveLast saves the session as the bridge ends, and the files that it has still to
+// send, if that does not take long.
 func (s *session) saveLast(k *kernel) {
 	s.mu.Lock()
 	h, running := s.sleep, s.running
 	s.mu.Unlock()
-	if h == nil || h.temporary {
+	saved := h != nil && !h.temporary
+	if _, err := s.bridge.openFiles(); err != nil && !saved {
 		return
 	}
 	s.yieldTurn()
@@ -487,16 +491,18 @@ func (s *session) saveLast(k *kernel) {
 		return
 	}
 	defer func() { <-s.turn }()
-	if h.saved >= s.cell {
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(outliving(), closeTimeout+closeGrace)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { k.fail(errClosing) })()
+	s.keepLast(ctx, k, closeKeep)
+	if !saved || h.saved >= s.cell {
 		return
 	}
 	if running != nil && running.outcome.Interrupted != "" {
 		h.cut = running.cell
 	}
-	ctx, cancel := context.WithTimeout(outliving(), closeTimeout+closeGrace)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { k.fail(errClosing) })()
-	_, err := s.save(ctx, k, task{timeout: closeTimeout, grace: closeGrace, limit: s.bridge.opts.StateLimit})
+	_, err := s.save(ctx, k, task{timeout: closeTimeout - time.Since(begin), grace: closeGrace, limit: s.bridge.opts.StateLimit})
 	if err != nil && !errors.Is(err, errNotKept) {
 		s.bridge.log.Info("session not saved at the end", "error", err)
 	}

@@ -112,6 +112,23 @@ func TestFilesQuota(t *testing.T) {
 	}
 }
 
+// TestFilesOfAKilledCell: what it wrote is kept, though no cell comes after it, when
+// the bridge ends, with and without variables to save.
+func TestFilesOfAKilledCell(t *testing.T) {
+	t.Parallel()
+	for _, hibernate := range []string{"true", "false"} {
+		s := setup{state: t.TempDir(), args: []string{"--hibernate=" + hibernate, "--warm=0"}}
+		c := connect(t, s)
+		contains(t, c.fails(t, "import os, signal\nn = open('last', 'w').write('words')\nos.kill(os.getpid(), signal.SIGKILL)"), "variables are gone")
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(filepath.Join(s.state, "workspace", "files", "last")); err != nil || string(data) != "words" {
+			t.Errorf("hibernate=%s: %q, %v", hibernate, data, err)
+		}
+	}
+}
+
 // TestFilesOfTwoBridges has two bridges write the same file and others of their
 // own at once, to one folder.
 func TestFilesOfTwoBridges(t *testing.T) {

@@ -31,7 +31,8 @@ class Files:
             return handle(**params)
         keeper = self.keeper()
         try:
-            keeper.before(workspace)
+            if params.get("task") != "keep" or not keeper.kept:  # no cell comes that needs what others have changed
+                keeper.before(workspace)
         except KeyboardInterrupt as error:
             return {"cell": params["cell"], "status": "error", "error": tracebacks.describe(error)}
         report = handle(**params)
@@ -39,3 +40,8 @@ class Files:
         if note:
             report["note"] = note
         return report
+
+
+def keep(_runner, cell, **_params):
+    """Only what is around a cell: the sandbox is about to end."""
+    return {"cell": cell, "status": "ok", "value": {"text": "{}"}}

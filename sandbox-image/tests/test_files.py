@@ -241,6 +241,25 @@ class Keeping(FilesTest):
         self.assertEqual(self.asked(), ["list", "get", "put"])
         self.run_ok("pass")
 
+    def test_what_came_after_the_last_cell_is_kept_at_the_end(self):
+        host = self.open()
+        self.run_ok("n = open('mine', 'w').write('x')")
+        host.change("others", b"x")
+        (pathlib.Path(self.kernel.dir) / "late").write_text("of a process that outlived its cell")
+        self.asked()
+        self.run_ok("", task="keep", limit=0)
+        self.assertEqual(set(host.files), {"mine", "late", "others"})
+        self.assertEqual(self.asked(), ["put"], "nothing is fetched that nobody will see")
+        self.run_ok("", task="keep", limit=0)
+        self.assertEqual(self.asked(), [])
+
+    def test_a_killed_cell_is_kept_at_the_end(self):
+        host = self.open()
+        self.kernel.run("import os, signal\nn = open('a', 'w').write('x')\nos.kill(os.getpid(), signal.SIGKILL)", workspace=host.version)
+        self.kernel.restart()
+        self.run_ok("", task="keep", limit=0)
+        self.assertEqual(host.contents(), {"a": b"x"})
+
     def test_an_interrupt_while_files_are_sent(self):
         host = self.open()
         reached, go = threading.Event(), threading.Event()
