@@ -44,9 +44,8 @@ func (p configParser) blocksOf(root *jsonNode) ([]block, error) {
 	if err != nil {
 		return nil, err
 	}
-	add := func(dialect string, servers *jsonNode) *block {
+	add := func(dialect string, servers *jsonNode) {
 		blocks = append(blocks, block{dialect: dialect, servers: servers, inputs: inputs})
-		return &blocks[len(blocks)-1]
 	}
 	for _, m := range root.members {
 		switch n := m.value; m.key {

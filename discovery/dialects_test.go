@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -77,8 +78,7 @@ func TestDialects(t *testing.T) {
 			"perplexity: stdio command=npx|-y|server-perplexity|--region|eu env=[FROM_FILE=f KEY=typed ROOT=DIR]",
 			"github: http url=https://api.githubcopilot.example/mcp/",
 		}, ""},
-		"vscode_settings.json": {discovery.DialectSettings, nil,
-			"vscode_settings.json: fetch: input token not set: run `mcp-bridge servers input fetch`, which asks for it\n"},
+		"vscode_settings.json": {discovery.DialectSettings, []string(nil), "vscode_settings.json: fetch: input token not set: run `mcp-bridge servers input fetch`, which asks for it\n"},
 		"opencode.jsonc": {discovery.DialectOpenCode, []string{
 			"everything: stdio command=npx|-y|@modelcontextprotocol/server-everything env=[LEVEL=debug TOKEN=s3cret] timeout=500ms",
 			"sentry: http url=https://sentry.example/mcp headers=[Authorization=Bearer ${TOKEN}] off=true",
@@ -273,10 +273,17 @@ func TestBadText(t *testing.T) {
 		"servers":        {"f.json", `{"servers": []}`, "servers at 1:13 is an array; want"},
 		"mcp":            {"f.json", `{"mcp": 3}`, "mcp at 1:9 is a number; want"},
 		"projects":       {"f.json", `{"projects": {"/x": {"mcpServers": []}}}`, "mcpServers at 1:36 is an array"},
+		"link":           {"f.json", "", "f.json: stat: too many levels of symbolic links"},
 		"registry":       {"f.json", `{"name": "a/b", "packages": [{"registryType": "cargo", "identifier": "x"}]}`, "f.json: b: has no package that can be started"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := load(t, map[string]string{tt.file: tt.content, "good.json": `{"command": "x"}`})
+			dir := writeFiles(t, map[string]string{tt.file: tt.content, "good.json": `{"command": "x"}`})
+			if name == "link" {
+				if err := errors.Join(os.Remove(filepath.Join(dir, tt.file)), os.Symlink(tt.file, filepath.Join(dir, tt.file))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := discovery.Load(discovery.LoadOptions{Dirs: []string{dir}})
 			if got := problems(c); !slices.Equal(names(c), []string{"good"}) || len(c.Problems) != 1 || !strings.Contains(got, tt.want) {
 				t.Errorf("servers %q, problems %q, want %q", names(c), got, tt.want)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -122,7 +123,7 @@ func (p configParser) server(s *Server, n *jsonNode) error {
 		return p.wrong("the definition", n, kindObject)
 	}
 	if config := n.get("config"); p.dialect == DialectGoose && config.is(kindObject) {
-		n = &jsonNode{kind: kindObject, offset: n.offset, members: append(n.members[:len(n.members):len(n.members)], config.members...)}
+		n = &jsonNode{kind: kindObject, offset: n.offset, members: slices.Concat(n.members, config.members)}
 	}
 	if err := p.fields(s, n); err != nil {
 		return err

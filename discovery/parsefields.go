@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -123,9 +124,7 @@ func (p configParser) limit(s *Server, known string, m jsonMember) (err error) {
 
 // merged returns the variables of both; those of more win.
 func merged(base, more map[string]string) map[string]string {
-	for name, value := range more {
-		base[name] = value
-	}
+	maps.Copy(base, more)
 	return base
 }
 

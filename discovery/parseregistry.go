@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -91,14 +92,7 @@ func registryCommand(kind, id, version string, runtimeArgs []string, env map[str
 		}
 		return id + separator + version
 	}
-	has := func(flag string) bool {
-		for _, arg := range runtimeArgs {
-			if arg == flag {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(flag string) bool { return slices.Contains(runtimeArgs, flag) }
 	switch kind {
 	case "npm":
 		command := []string{"npx"}
