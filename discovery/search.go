@@ -16,6 +16,8 @@ const (
 	defaultHits = 8
 	maxHits     = 1_000
 	maxNamed    = 5 // words or servers a note names
+
+	maxHitSignature = 130 // bytes, about
 )
 
 // How a first score is refined.
@@ -264,7 +266,7 @@ func (ix *Index) hit(r ranking) Hit {
 	return Hit{
 		Server:      server.Name,
 		Tool:        tool.Name,
-		Signature:   tool.Signature,
+		Signature:   tool.HitSignature(),
 		Description: firstSentence(description),
 		Score:       r.score,
 	}

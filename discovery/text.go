@@ -28,7 +28,14 @@ func cleanText(s string, limit int) string {
 	}
 	var b strings.Builder
 	count := 0
+	b.Grow(min(len(s), limit))
 	for s != "" && count < limit {
+		if c := s[0]; c >= ' ' && c <= '~' || c == '\n' { // nearly all there is
+			b.WriteByte(c)
+			s = s[1:]
+			count++
+			continue
+		}
 		if n := escapeLen(s); n > 0 {
 			s = s[n:]
 			continue

@@ -168,6 +168,25 @@ func booleanHints(n *jsonNode) json.RawMessage {
 // returns: with types as long as there is room for, and "..." for parameters
 // that do not fit or are not known.
 func signature(path string, params []Param, complete bool) string {
+	return signatureWithin(path, params, complete, maxSignatureLength)
+}
+
+// HitSignature is the signature as search hits have it: a long one is without what
+// the tool returns, then with shorter types, and at last with "..." for the
+// parameters at the end, so that ten hits are about 500 tokens.
+func (t *ToolDoc) HitSignature() string {
+	const limit = maxHitSignature
+	if len(t.Signature) <= limit {
+		return t.Signature
+	}
+	if call, _, ok := strings.Cut(t.Signature, ") -> "); ok && len(call) < limit {
+		return call + ")"
+	}
+	path, _, _ := strings.Cut(t.Signature, "(")
+	return signatureWithin(path, t.Params, !strings.Contains(t.Signature, "...)"), limit)
+}
+
+func signatureWithin(path string, params []Param, complete bool, most int) string {
 	text := ""
 	for _, limit := range []int{maxTypeLength, 80, 40, 20} {
 		text = path + "("
@@ -177,7 +196,7 @@ func signature(path string, params []Param, complete bool) string {
 			if i > 0 {
 				next = ", " + next
 			}
-			if fits = len(text)+len(next) <= maxSignatureLength; !fits {
+			if fits = len(text)+len(next) <= most; !fits {
 				break
 			}
 			text += next

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ const (
 	// kept running, in the hope that a call follows.
 	maxParked = 8
 
-	maxQuery     = 1_000 // bytes
+	maxQuery     = 4_000 // bytes
 	defaultLimit = 8
 	maxLimit     = 100
 )
@@ -38,6 +39,7 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int) (discovery.
 	if limit <= 0 {
 		limit = defaultLimit
 	}
+	p.readKnown()
 	note := p.listMissing(ctx)
 	if ctx.Err() != nil {
 		return discovery.Result{}, doneError(ctx, "search")
@@ -50,6 +52,30 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int) (discovery.
 		result.Note = strings.TrimSpace(result.Note + " " + note)
 	}
 	return result, nil
+}
+
+// readKnown reads what the catalog knows of all servers, on all processors: for
+// the first search that is most of the work.
+func (p *Proxy) readKnown() {
+	if p.index.made() {
+		return
+	}
+	work := make(chan *upstream)
+	var group sync.WaitGroup
+	for range goruntime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for u := range work {
+				u.known()
+			}
+		})
+	}
+	for _, u := range p.all().order {
+		if !u.server.Disabled {
+			work <- u
+		}
+	}
+	close(work)
+	group.Wait()
 }
 
 // listMissing lists the servers of which nothing is known, and returns a note
@@ -173,7 +199,7 @@ func (p *Proxy) refresh(hit *discovery.Hit) {
 	}
 	if set := u.known(); set != nil {
 		if i, ok := set.index[hit.Tool]; ok {
-			hit.Signature = set.docs[i].Signature
+			hit.Signature = set.docs[i].HitSignature()
 		}
 	}
 }
@@ -199,6 +225,12 @@ func (c *indexCache) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index = nil
+}
+
+func (c *indexCache) made() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.index != nil
 }
 
 func (c *indexCache) get(p *Proxy) *discovery.Index {
