@@ -128,3 +128,41 @@ func TestFinderLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileCatalogOnTerminal shows texts of hostile servers on a terminal, in a
+// pager, and in a pipe that is to have colours.
+func TestHostileCatalogOnTerminal(t *testing.T) {
+	t.Parallel()
+	env := remembered(t, github())
+	for _, args := range [][]string{
+		{"tools", "list"},
+		{"tools", "list", "--json"},
+		{"tools", "search", "create", "issue"},
+		{"tools", "search", "create", "issue", "--json"},
+		{"tools", "describe", "github.create_issue"},
+		{"tools", "describe", "github.create_issue", "--detail=full"},
+		{"tools", "describe", "github.create_issue", "--detail=full", "--pager=head"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			x := newTerminal(t)
+			x.resize(t, 60, 6)
+			var piped buffer
+			on := exec.Command(binary, args...)
+			on.Stdin, on.Stdout, on.Stderr = x.tty, x.tty, x.tty
+			through := exec.Command(binary, append(args, "--color=always")...)
+			through.Stdout = &piped
+			for _, cmd := range []*exec.Cmd{on, through} {
+				cmd.Env, cmd.Dir = env, t.TempDir()
+				if err := cmd.Run(); err != nil {
+					t.Errorf("%v: %v", cmd.Args, err)
+				}
+			}
+			x.waits(t, 0, "create_issue")
+			for _, text := range []string{x.shown.String(), piped.String()} {
+				lacks(t, text, "\x1b]", "\x07", "\x1b[2J", "\u202e")
+			}
+			contains(t, piped.String(), "create_issue")
+		})
+	}
+}

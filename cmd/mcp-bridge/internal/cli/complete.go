@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,12 +20,15 @@ const maxCompletions = 2_000
 // maxAbout bounds what is said of a completion, in columns.
 const maxAbout = 60
 
-// completeServers offers the enabled servers, for a command's only argument.
+// completeServers offers the enabled servers, for a command's only argument. Below
+// `servers` it offers disabled ones, too, and again after others.
 func (r *root) completeServers(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all := cmd.HasParent() && cmd.Parent().Name() == "servers"
 	var found []cobra.Completion
-	if len(args) == 0 {
+	if len(args) == 0 || all {
 		for _, s := range r.completionConfig(cmd).Servers {
-			if name := spelling(typed, s.Name, s.Ident); name != "" && !s.Disabled {
+			name := spelling(typed, s.Name, s.Ident)
+			if name != "" && (all || !s.Disabled) && !slices.Contains(args, name) {
 				found = offer(found, name, s.Description)
 			}
 		}
