@@ -165,7 +165,7 @@ func TestServersEdit(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"a.jsonc": "{\n  // mine\n  \"mcpServers\": {\n    \"two\": {\"command\": \"y\"}\n  }\n}\n",
-		"b.toml":  "[mcp_servers.four]\ncommand = \"y\"\n",
+		"b.toml":  "# codex\n[mcp_servers.four]\ncommand = \"y\"\n",
 		"c.yaml":  "# goose\nextensions:\n  six:\n    type: stdio\n    enabled: true\n    cmd: y\n",
 		"d.json":  `{"mcp": { "eight": {"type": "local", "command": ["y"], "enabled": true}}}`,
 		"f.json":  `{"mcpServers": { "good": {"command": "x"}}}`,

@@ -103,7 +103,9 @@ func (f tomlFile) remove(path, keys []string) ([]byte, error) {
 			if i > 0 {
 				least = list[i-1].to
 			}
-			start = f.above(s.from, least)
+			if start = f.above(s.from, least); start == 0 {
+				start = s.from // comments at the top are the file's
+			}
 		}
 		splices = append(splices, splice{from: start, to: end})
 	}
