@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -180,9 +181,7 @@ func (r *root) writeChanges(before map[string]string, list []listedServer, confi
 		}
 	}
 	clear(before)
-	for key, value := range now {
-		before[key] = value
-	}
+	maps.Copy(before, now)
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(r.io.Out, oneLined(line)); err != nil {
 			return err

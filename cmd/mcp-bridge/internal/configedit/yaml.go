@@ -244,7 +244,7 @@ func yamlScalar(value any) string {
 		return fmt.Sprint(value)
 	}
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && r != '/' && r != '.' && !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		return !strings.ContainsRune("_-/.", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) < 0 && ('a' <= s[0] && s[0] <= 'z' || s[0] == '/')
 	var decoded any
 	if plain && yaml.Unmarshal([]byte(s), &decoded) == nil && decoded == any(s) {

@@ -88,8 +88,12 @@ func entry(dialect string, command string, args []string) configedit.Object {
 		return append(configedit.Object{{Key: "source", Value: "custom"}}, plain...)
 	case discovery.DialectGoose:
 		return configedit.Object{
-			{Key: "name", Value: bridgeName}, {Key: "type", Value: "stdio"}, {Key: "enabled", Value: true},
-			{Key: "cmd", Value: command}, {Key: "args", Value: args}, {Key: "timeout", Value: 300},
+			{Key: "name", Value: bridgeName},
+			{Key: "type", Value: "stdio"},
+			{Key: "enabled", Value: true},
+			{Key: "cmd", Value: command},
+			{Key: "args", Value: args},
+			{Key: "timeout", Value: 300},
 		}
 	}
 	return plain

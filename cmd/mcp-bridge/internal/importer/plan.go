@@ -20,6 +20,9 @@ import (
 // bridgeName is the name of the bridge's own entry in a client's file.
 const bridgeName = "bridge"
 
+// remoteStays is why a server is not taken from its client, which can use it.
+const remoteStays = "stays in the client, too: the bridge does not connect to addresses yet"
+
 // Options say what to import, and where to.
 type Options struct {
 	Clients    []discovery.Client
@@ -199,9 +202,13 @@ func (p *Plan) clientFile(client discovery.Client, path, target string, file *ne
 			dialect = def.Dialect
 		}
 		item := p.item(client, path, def, file)
-		if item.Result == Self {
+		switch place, ok := Locate(path, data, def); {
+		case item.Result == Self:
 			bridged[filepath.Dir(target)] = true
-		} else if place, ok := Locate(path, data, def); ok && item.Result != Left {
+		case !ok || item.Result == Left || !p.opts.Move:
+		case def.Server.Remote():
+			item.Note = strings.TrimPrefix(item.Note+"; "+remoteStays, "; ")
+		default:
 			gone = append(gone, place)
 		}
 		p.Items = append(p.Items, item)
