@@ -34,6 +34,18 @@ func (s *session) isReset(e *execution, o outcome) bool {
 	return done
 }
 
+// renew removes a sandbox whose folders of the host are not as they are now:
+// what begins anew sees them so. It needs the turn.
+func (s *session) renew(ctx context.Context) {
+	k := s.liveKernel()
+	if k == nil || !k.outdated(ctx) {
+		return
+	}
+	k.close()
+	s.upload.drop()
+	s.setKernel(nil)
+}
+
 // discardSaved deletes what was saved before it is restored. It needs the turn.
 func (s *session) discardSaved() error {
 	h := s.hibernate()

@@ -119,7 +119,14 @@ type box struct {
 	mu     sync.Mutex
 	closed bool
 	ran    []string // the code of its cells
+	old    bool     // the folders that it shows have changed
 	clocks []string // what it was told of their clocks
+}
+
+func (b *box) Outdated(context.Context) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.old
 }
 
 func (b *box) ID() string                   { return "box" }

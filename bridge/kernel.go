@@ -200,6 +200,13 @@ func (k *kernel) serve(ctx context.Context, user kernelUser) error {
 	return nil
 }
 
+// outdated reports whether the sandbox shows folders of the host as they were,
+// and they have changed.
+func (k *kernel) outdated(ctx context.Context) bool {
+	s, ok := k.box.(runtime.Snapshot)
+	return ok && s.Outdated(ctx)
+}
+
 // isDead reports whether the sandbox is of no more use.
 func (k *kernel) isDead() bool {
 	select {

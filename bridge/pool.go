@@ -179,6 +179,12 @@ func (p *pool) take(ctx context.Context, user kernelUser) *kernel {
 			p.putBack(s)
 			return nil
 		}
+		if s.kernel != nil && s.kernel.outdated(ctx) { // a session sees folders as they are when it begins
+			close(s.given)
+			s.kernel.close()
+			p.nudge()
+			continue
+		}
 		if s.kernel != nil && s.kernel.serve(ctx, user) == nil {
 			close(s.given)
 			p.recovered()

@@ -266,6 +266,34 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 	})
 }
 
+// A spare that shows folders as they are no more is replaced as it is taken, and
+// so is a session's sandbox when it is reset.
+func TestOutdated(t *testing.T) {
+	e := &engine{start: slowly(time.Second)}
+	outdate := func(i int) {
+		e.boxes[i].mu.Lock()
+		defer e.boxes[i].mu.Unlock()
+		e.boxes[i].old = true
+	}
+	inWarmBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
+		time.Sleep(time.Minute)
+		outdate(0)
+		runs(t, b, "value 1", "1")
+		time.Sleep(time.Minute)
+		wantStarted(t, e, 3, 2)
+		outdate(1)
+		outdate(2)
+		runs(t, b, "value 2", "2") // a session keeps what it has
+		wantStarted(t, e, 3, 2)
+		b.Run(t.Context(), bridge.Request{Code: "session.reset()"})
+		time.Sleep(time.Minute)
+		// Neither the session's nor the spare was kept; this Python does not reset
+		// itself, for which it lost the sandbox that it then had.
+		wantStarted(t, e, 5, 1)
+		runs(t, b, "value 3", "3")
+	})
+}
+
 // A pool whose starts fail tries ever less often and says nothing. The call that
 // needs a sandbox hears why.
 func TestPoolBacksOff(t *testing.T) {

@@ -309,6 +309,7 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 		if err := s.discardSaved(); err != nil {
 			return nil, nil, err
 		}
+		s.renew(ctx)
 	}
 	k, err := s.ensureKernel(ctx, req)
 	if err != nil {

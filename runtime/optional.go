@@ -6,7 +6,16 @@ import (
 	"time"
 )
 
-// What an engine may offer beyond [Engine]; ask with a type assertion.
+// What an engine may offer beyond [Engine], and its sandboxes beyond [Sandbox];
+// ask with a type assertion.
+
+// A Snapshot is a sandbox that shows folders of the host as they were when it
+// started.
+type Snapshot interface {
+	// Outdated reports whether a sandbox that starts now would show them
+	// otherwise, or might. It looks at every file's name and times.
+	Outdated(ctx context.Context) bool
+}
 
 // An ImageStore is an engine that keeps images.
 type ImageStore interface {

@@ -69,6 +69,10 @@ func testMount(t *testing.T, engine string, snapshot bool) {
 		contains(t, c.fails(t, "open('/mnt/my_data/later')"), "No such file")
 	}
 	contains(t, c.runIn(t, "next", "open('/mnt/my_data/later').read()"), "'later'")
+	if snapshot {
+		contains(t, c.run(t, "session.reset()"), "[the session was reset")
+	}
+	c.wants(t, "open('/mnt/my_data/later').read()", "'later'")
 	contains(t, c.fails(t, "open('/mnt/my_data/private')"), "Permission denied")
 	// By variable and by file, too.
 	if engine == rootlessPodman {

@@ -292,6 +292,18 @@ func TestSnapshotsAreKept(t *testing.T) {
 	if fifth == fourth {
 		t.Error("a snapshot that is gone was given out")
 	}
+	// What is shown is known to be of now, or not.
+	box := &sandbox{spec: runtime.Spec{Binds: []runtime.Bind{{Source: dir}}}, shown: []imprint{now}}
+	if box.Outdated(t.Context()) {
+		t.Error("an unchanged folder is outdated")
+	}
+	change("more")
+	if !box.Outdated(t.Context()) {
+		t.Error("a changed folder is not outdated")
+	}
+	if box.shown[0] = fifth.imprint; fifth.imprint != (imprint{}) || !box.Outdated(t.Context()) {
+		t.Error("a folder that had just changed is taken for certain")
+	}
 	// Sweeping takes what has no owner, and nothing else.
 	orphan := filepath.Join(e.store.dir, snapshotPrefix+"1")
 	if err := os.WriteFile(orphan, nil, 0o600); err != nil {

@@ -38,6 +38,7 @@ type sandbox struct {
 	spec      runtime.Spec // complete
 	uid       uint32
 	dir       string
+	shown     []imprint        // of the spec's folders, in their order
 	images    []string         // all that it may read of the host's files
 	cgroup    *local.OwnCgroup // nil where there is none and none is demanded
 	process   *process
@@ -165,6 +166,7 @@ func (s *sandbox) prepare(ctx context.Context, rootfs string, folders []*snapsho
 		}
 		for _, f := range folders {
 			b.folders = append(b.folders, f.path)
+			s.shown = append(s.shown, f.imprint)
 		}
 	}
 	if s.uid, err = randomUID(); err != nil {

@@ -37,8 +37,8 @@ type snapshots struct {
 type snapshot struct {
 	path    string
 	file    *os.File // the same, locked
-	imprint imprint
-	users   int // starts of sandboxes, and snapshots.kept
+	imprint imprint  // zero if it is not certain what is shown
+	users   int      // starts of sandboxes, and snapshots.kept
 }
 
 // snapshot returns an image of the folder as it is now. The caller must release it.
@@ -58,7 +58,8 @@ func (e *Engine) snapshot(ctx context.Context, source string) (*snapshot, error)
 	// It is kept if it is certain what it shows: nothing has changed meanwhile, nor
 	// so shortly before that the next change could look the same.
 	after, _, err := look(ctx, source)
-	if s.imprint = now; err == nil && after == now && newest.Before(before.Add(-settled)) {
+	if err == nil && after == now && newest.Before(before.Add(-settled)) {
+		s.imprint = now
 		e.snapshots.keep(source, s)
 	}
 	return s, nil
@@ -222,4 +223,16 @@ func (s store) sweepSnapshots() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
+}
+
+var _ runtime.Snapshot = (*sandbox)(nil)
+
+// Outdated implements [runtime.Snapshot].
+func (s *sandbox) Outdated(ctx context.Context) bool {
+	for i, b := range s.spec.Binds {
+		if now, _, err := look(ctx, b.Source); err != nil || now != s.shown[i] {
+			return true
+		}
+	}
+	return false
 }
