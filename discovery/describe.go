@@ -312,7 +312,7 @@ func (d *describer) schema(title string, raw json.RawMessage) {
 	if len(raw) == 0 || len(raw) > maxSchemaBytes || json.Compact(&b, raw) != nil {
 		return
 	}
-	text := cleanText(b.String(), maxSchemaShown)
+	text := cleanText(cleanEscapes(b.String()), maxSchemaShown)
 	if b.Len() > len(text)+len(text)/4 {
 		text += fmt.Sprintf("… (%d bytes in all)", b.Len())
 	}

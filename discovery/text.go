@@ -1,8 +1,10 @@
 package discovery
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -17,6 +19,16 @@ const (
 	maxParamDescription  = 500
 	maxSentence          = 120
 )
+
+// Clean makes a text from outside safe to show to a model and in a terminal, as
+// at most limit characters: see cleanText.
+func Clean(text string, limit int) string { return cleanText(text, limit) }
+
+// HidesText reports whether there is something in a text that Clean takes out
+// because it is not seen, or changes what is.
+func HidesText(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && hidden(r) })
+}
 
 // cleanText makes a text from outside safe to show to a model and in a
 // terminal: escape sequences, control characters and characters that are
@@ -161,4 +173,61 @@ func sentenceEnds(before, rest string) bool {
 	}
 	word := before[strings.LastIndexByte(before, ' ')+1:]
 	return rest[0] == ' ' && !strings.Contains(word, ".") && word != "etc" && word != "vs"
+}
+
+// cleanEscapes takes out of a JSON text the escapes \uXXXX of what cleanText takes
+// out as it is.
+func cleanEscapes(text string) string {
+	if !strings.Contains(text, `\u`) {
+		return text
+	}
+	var b strings.Builder
+	for text != "" {
+		i := strings.IndexByte(text, '\\')
+		if i < 0 || i+1 == len(text) {
+			break
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		r, size := escapedRune(text)
+		if size == 0 { // another escape
+			b.WriteString(text[:2])
+			text = text[2:]
+			continue
+		}
+		escape := text[:size]
+		text = text[size:]
+		switch {
+		case r == 0x1b && strings.HasPrefix(text, "["):
+			text = text[1+sequenceLen(text[1:]):]
+		case r == '\n' || r == '\t' || !hidden(r):
+			b.WriteString(escape)
+		}
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
+// escapedRune decodes the \uXXXX, or the two of a pair, that text begins with.
+func escapedRune(text string) (r rune, size int) {
+	first, ok := hexRune(text)
+	if !ok {
+		return 0, 0
+	}
+	if utf16.IsSurrogate(first) {
+		if second, ok := hexRune(text[6:]); ok {
+			if both := utf16.DecodeRune(first, second); both != unicode.ReplacementChar {
+				return both, 12
+			}
+		}
+	}
+	return first, 6
+}
+
+func hexRune(text string) (rune, bool) {
+	if len(text) < 6 || text[:2] != `\u` {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[2:6], 16, 16)
+	return rune(n), err == nil
 }

@@ -72,7 +72,12 @@ func (u *upstream) listAll(ctx context.Context, s *session, kind kindOf, glance 
 		return nil, err
 	}
 	all := &things{}
-	cursor, size := "", 0
+	cursor, size, hidden := "", 0, 0
+	defer func() {
+		if hidden > 0 && all.note == "" {
+			all.note = fmt.Sprintf("%d of the %s are left out: their names have characters that are not seen", hidden, kind.what)
+		}
+	}()
 	seen := map[string]bool{}
 	for range maxPages {
 		raw, err := u.send(withKey(ctx, cursor), s, request{
@@ -91,6 +96,11 @@ func (u *upstream) listAll(ctx context.Context, s *session, kind kindOf, glance 
 			if !ok {
 				continue
 			}
+			if !isShowable(id) {
+				hidden++
+				continue
+			}
+			thing = cleanThing(thing)
 			if size += len(thing); len(all.list) >= maxListed || size > maxListedBytes {
 				all.note = fmt.Sprintf("the server has more %s than the %d shown", kind.what, len(all.list))
 				return all, nil

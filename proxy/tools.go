@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -362,10 +361,8 @@ func readTool(raw json.RawMessage) (discovery.Tool, bool) {
 	if json.Unmarshal(raw, &tool) != nil || tool.Name == "" || len(tool.Name) > maxNameBytes {
 		return tool, false
 	}
-	for _, c := range tool.Name {
-		if unicode.IsControl(c) {
-			return tool, false
-		}
+	if !isShowable(tool.Name) {
+		return tool, false
 	}
 	tool.Title = firstBytes(tool.Title, maxNameBytes)
 	tool.Description = firstBytes(tool.Description, maxDescription)

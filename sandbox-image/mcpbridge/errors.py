@@ -1,6 +1,24 @@
 """What a cell catches when the host, or a server, refuses or fails."""
 
 
+import re
+
+_LONGEST = 20_000  # characters of what a server says of a failure
+
+# Escape sequences of terminals, and what is not seen, or changes what is.
+_UNSEEN = (
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]?|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -~])|\x9b[0-?]*[ -/]*[@-~]?"
+    "|[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U0010ffff]"
+)
+
+
+def shown(text):
+    """What a server says of a failure, fit to be shown. It is whole in ToolError.result."""
+    text = re.sub(_UNSEEN, "", text[: 2 * _LONGEST])
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
 class ToolError(Exception):
     """A call failed. The text is what the server said, or what the bridge has to say.
 

@@ -3,7 +3,7 @@
 import base64
 import json
 
-from .errors import ToolError
+from .errors import ToolError, shown
 
 
 class Record(dict):
@@ -72,7 +72,7 @@ def unwrap(result, server, tool):
         raise ToolError(message, server, tool, result) from None
     if result.get("isError"):
         texts = [b for b in blocks if isinstance(b, str)]
-        message = "\n".join(texts) or "the tool reported an error without saying which"
+        message = shown("\n".join(texts)) or "the tool reported an error without saying which"
         raise ToolError(message, server, tool, result)
     structured = result.get("structuredContent")
     if structured is not None and not any(isinstance(b, Media) for b in blocks):

@@ -312,5 +312,21 @@ class Unwrap(unittest.TestCase):
         self.assertEqual(repr(record), "{'a': 1, 'keys': 2}")
 
 
+class Failures(unittest.TestCase):
+    def test_hostile_text(self):
+        """What is not seen is not in the text of the error, but in its result."""
+        text = "bad \x1b[31mred\x1b[0m \x1b]0;title\x07\u202e\u200b\ufe01\U000e0041\u3164\x85\rend 🙂️\n\tnext"
+        result = {"isError": True, "content": [{"type": "text", "text": text}]}
+        with self.assertRaises(ToolError) as caught:
+            unwrap(result, "s", "t")
+        self.assertEqual(str(caught.exception), "bad red end 🙂️\n\tnext")
+        self.assertEqual(caught.exception.content[0]["text"], text)
+
+    def test_long_text(self):
+        with self.assertRaises(ToolError) as caught:
+            unwrap({"isError": True, "content": [{"type": "text", "text": "x" * 10**6}]}, "s", "t")
+        self.assertEqual(len(str(caught.exception)), 20_001)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -28,6 +28,28 @@ var rawLists = map[string]string{
 	"prompts/list":             `{"prompts":{"name":"x"}}`,
 }
 
+// Hidden is what the mode Hostile has in all of its texts: an escape sequence, a
+// bell, and characters that are not seen or turn others around. hidden is it in JSON.
+const (
+	Hidden = "\x1b[31m\x07\u202e\u200b\u2066\ufe01\u3164\U000e0041\U000e0101\u0085"
+	hidden = `\u001b[31m\u0007\u202e\u200b\u2066\ufe01\u3164\udb40\udc41\udb40\udd01\u0085`
+)
+
+// hostileLists are the lists of the mode Hostile.
+var hostileLists = map[string]string{
+	"tools/list": `{"tools":[{"name":"bad` + hidden + `","inputSchema":{}},{"name":"refused"},{"name":"fine","title":"t` + hidden + `","description":"d` + hidden + `",` +
+		`"annotations":{"title":"a` + hidden + `"},"inputSchema":{"type":"object","description":"s` + hidden + `","properties":{` +
+		`"p` + hidden + `":{"type":"string","title":"x` + hidden + `","description":"y` + hidden + `","enum":["e` + hidden + `"],"default":"f` + hidden + `"},` +
+		`"q":{"anyOf":[{"const":"c` + hidden + `"},{"$ref":"#/$defs/r` + hidden + `"}],"examples":["g` + hidden + `"],"pattern":"h` + hidden + `","format":"i` + hidden + `"}},` +
+		`"$defs":{"r` + hidden + `":{"type":"object","properties":{"k` + hidden + `":{"description":"l` + hidden + `"}}}},"required":["p` + hidden + `"]},` +
+		`"outputSchema":{"type":"object","properties":{"o` + hidden + `":{"type":"string","description":"m` + hidden + `"}}}}]}`,
+	"resources/list": `{"resources":[{"uri":"bad://` + hidden + `"},{"uri":"a://b","name":"n` + hidden + `","title":"t` + hidden + `","description":"d` + hidden + `",` +
+		`"mimeType":"m` + hidden + `","_meta":{"k` + hidden + `":["v` + hidden + `"]}}]}`,
+	"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"a://{b}","name":"n` + hidden + `"},{"uriTemplate":"bad` + hidden + `"}]}`,
+	"prompts/list": `{"prompts":[{"name":"bad` + hidden + `"},{"name":"p","title":"t` + hidden + `","description":"d` + hidden + `",` +
+		`"arguments":[{"name":"a` + hidden + `","description":"b` + hidden + `"}]}]}`,
+}
+
 // A raw server speaks MCP as its mode says, message by message.
 type raw struct {
 	mode  string
@@ -75,9 +97,13 @@ func (r *raw) handle(req request) {
 	switch {
 	case req.Method == "initialize" && r.mode == Refusing:
 		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32000,"message":"no license for key ` + os.Getenv("API_KEY") + `"}}`)
+	case r.mode == Hostile && hostileLists[req.Method] != "":
+		r.reply(req, hostileLists[req.Method])
+	case r.mode == Hostile && req.Method == "tools/call" && req.Params.Name == "refused":
+		r.send(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"error":{"code":-32000,"message":"no` + hidden + `"}}`)
 	case req.Method == "initialize":
 		capabilities := `{"tools":{"listChanged":true}}`
-		if r.mode == Library {
+		if r.mode == Library || r.mode == Hostile {
 			capabilities = `{"tools":{},"resources":{},"prompts":{}}`
 		}
 		r.reply(req, `{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"serverInfo":{"name":"raw","version":"1"}}`)

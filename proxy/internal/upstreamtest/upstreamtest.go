@@ -40,6 +40,7 @@ const (
 	Refusing  = "refusing"  // answers initialize with an error
 	Failing   = "failing"   // writes its secrets to standard error and exits with 7
 	Orphan    = "orphan"    // like Legacy, with a child that holds its output open when it exits
+	Hostile   = "hostile"   // like Library, with Hidden in every text
 	Library   = "library"   // like Legacy, with resources and prompts: see rawLists
 	Toolless  = "toolless"  // like Legacy, but knows no tools/list
 	Stubborn  = "stubborn"  // like Legacy, but ignores the end of its input and SIGTERM

@@ -39,10 +39,11 @@ func (t terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// printable replaces control and invisible formatting characters by U+FFFD.
+// printable replaces control and invisible characters by U+FFFD.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+		if r != '\n' && r != '\t' && r != '\uFE0F' && // which makes an emoji
+			unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 			return unicode.ReplacementChar
 		}
 		return r
