@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -43,21 +44,29 @@ func (r *root) serversCheckCommand() *cobra.Command {
 			"if a server fails.",
 		ValidArgsFunction: r.completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withProxy(func(p *proxy.Proxy, config *discovery.Config) error {
-				if len(config.Servers)+len(config.Problems) == 0 {
-					fmt.Fprintln(r.io.Err, r.noServers(config))
-				}
-				list, err := chosenServers(listed(p.Servers(), config), args)
-				if err != nil {
-					return err
-				}
-				return r.writeChecks(checkAll(cmd.Context(), p, list, time.Duration(limit)), asJSON)
-			})
+			return r.checkServers(cmd.Context(), args, time.Duration(limit), asJSON)
 		},
 	}
 	addJSON(cmd.Flags(), &asJSON)
 	cmd.Flags().Var(&limit, "within", "seconds that each server has")
 	return cmd
+}
+
+func (r *root) checkServers(ctx context.Context, names []string, limit time.Duration, asJSON bool) (err error) {
+	config := r.loadConfig() // what is wrong with it is among the results
+	if len(config.Servers)+len(config.Problems) == 0 {
+		fmt.Fprintln(r.io.Err, r.noServers(config))
+	}
+	p, err := r.proxy(config, slog.New(slog.DiscardHandler), himself{}) // the results say all of it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	list, err := chosenServers(listed(p.Servers(), config), names)
+	if err != nil {
+		return err
+	}
+	return r.writeChecks(checkAll(ctx, p, list, limit), asJSON)
 }
 
 // chosenServers are those with these names or identifiers; all, if there are none.

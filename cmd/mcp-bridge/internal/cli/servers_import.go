@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,7 +232,7 @@ func (r *root) writeImport(plan *importer.Plan, clients []discovery.Client, dir 
 		summary = fmt.Sprintf("%s %scopied to %s (%s)", counted(n, "server"), done, importer.Short(dir, home), strings.Join(files, ", "))
 	}
 	if len(plan.Bridges) > 0 {
-		summary += fmt.Sprintf("; %s %sleft with the bridge alone", counted(len(plan.Bridges), "file"), done)
+		summary += fmt.Sprintf("; the bridge %sput into %s", done, counted(len(plan.Bridges), "client's file"))
 	}
 	fmt.Fprintln(r.io.Err, summary+would)
 	if !f.dryRun && len(plan.Changes) > 0 {
@@ -282,7 +283,11 @@ func (r *root) undoImport(f importFlags) error {
 	}
 	home, _ := os.UserHomeDir() // "" shortens nothing
 	for _, file := range files {
-		fmt.Fprintf(r.io.Out, "restored %s\n", oneLined(importer.Short(file, home)))
+		what := "restored"
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			what = "removed"
+		}
+		fmt.Fprintf(r.io.Out, "%s %s\n", what, oneLined(importer.Short(file, home)))
 	}
 	if keptIn != "" {
 		fmt.Fprintf(r.io.Err, "what was overwritten is in %s\n", oneLined(keptIn))

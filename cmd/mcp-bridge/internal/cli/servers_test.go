@@ -338,3 +338,26 @@ func TestServersImportFlags(t *testing.T) {
 		}
 	}
 }
+
+// A server that fails and a definition that cannot be used are both failures,
+// each told once, with what mends it.
+func TestServersCheckFails(t *testing.T) {
+	ownHome(t, map[string]string{
+		"a.json": `{"mcpServers": {"gone": {"command": "/nonexistent/server"}, "bad": {"command": 3}, "off": {"command": "x", "disabled": true}}}`,
+	})
+	code, stdout, stderr := run(t, "", "servers", "check")
+	if code != exitFailure || strings.Count(stderr, `"gone" cannot start`) != 1 || strings.Count(stderr, "bad: command at") != 1 || !strings.Contains(stderr, "hint: ") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	for _, want := range []string{"gone", "failed", "bad", "invalid", "off", "disabled"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+	if code, stdout, stderr = run(t, "", "servers", "check", "off"); code != exitOK {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr = run(t, "", "servers", "check", "gnoe"); code != exitUsage || !strings.Contains(stderr, "did you mean gone?") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
