@@ -345,10 +345,13 @@ func (s *session) stand(e *execution) {
 	if !all.standing.IsZero() || left <= 0 {
 		return
 	}
-	all.standing = time.Now()
+	since := time.Now()
+	all.standing = since
 	all.most = time.AfterFunc(left, func() {
 		s.mu.Lock()
-		s.goOn(e)
+		if all.standing.Equal(since) {
+			s.goOn(e)
+		}
 		s.mu.Unlock()
 		s.tellClock(e)
 	})

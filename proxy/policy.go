@@ -48,9 +48,8 @@ func (u *upstream) denied(tool string) *Error {
 	if field == "" {
 		return nil
 	}
-	e := errorf(Policy, `only the user can change that, in "`+field+`" of the server's definition`,
-		"%s was not called: the user's configuration does not allow it", u.tool(tool))
-	return e
+	return errorf(Policy, `it can be changed in "`+field+`" of the server's definition, by the user alone`,
+		"%s is not to be called: the user's configuration does not allow it", u.tool(tool))
 }
 
 // refuseDenied is denied for a call of a tool given by any name, and logs it.

@@ -51,7 +51,7 @@ func TestDeniedTools(t *testing.T) {
 	denied := func(tool, field string) {
 		t.Helper()
 		_, err := p.Call(t.Context(), "good", tool, nil)
-		wantError(t, err, proxy.Policy, "was not called: the user's configuration does not allow it", "only the user", field)
+		wantError(t, err, proxy.Policy, "is not to be called: the user's configuration does not allow it", "by the user alone", field)
 	}
 	denied("environment", "tools.deny") // nothing is listed yet, nor does the server run
 	if state := p.Servers()[0].State; state != "idle" {

@@ -95,6 +95,34 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// TestApprovalIsCancelled gives up a call while its user is asked, who answers
+// all the same.
+func TestApprovalIsCancelled(t *testing.T) {
+	t.Parallel()
+	asked, stopped := make(chan struct{}), make(chan struct{})
+	hesitate := func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		close(asked)
+		<-ctx.Done()
+		close(stopped)
+		says := saysOf("session")
+		return &says, nil
+	}
+	c := connectAt(t, guardedSetup(t), &mcp.ClientOptions{ElicitationHandler: hesitate}, "2025-11-25")
+	c.run(t, "kept = 'kept'")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.try(ctx, arguments{"code": "tools.special.touch()"})
+	}()
+	<-asked
+	cancel()
+	<-ended
+	<-stopped
+	contains(t, c.run(t, "kept, tools.special.stats().touched"), "('kept', 0)")
+	lacks(t, c.stderr.String(), "decision=\"allowed")
+}
+
 // TestPolicyWithoutQuestions is what a client hears that cannot ask its user, and
 // of what is denied.
 func TestPolicyWithoutQuestions(t *testing.T) {
@@ -111,7 +139,7 @@ func TestPolicyWithoutQuestions(t *testing.T) {
 	if got := shell(t, &s, "tools", "call", "special.touch"); got.code != 0 || !strings.Contains(got.stdout, "touched") {
 		t.Errorf("tools call: %+v", got)
 	}
-	if got := shell(t, &s, "tools", "call", "special.crash"); got.code == 0 {
+	if got := shell(t, &s, "tools", "call", "special.crash"); got.code == 0 || !strings.Contains(got.stderr, `does not allow it`) || !strings.Contains(got.stderr, `hint: it can be changed in "tools.deny"`) {
 		t.Errorf("tools call of what is denied: %+v", got)
 	}
 	if got := shell(t, &s, "exec", "-c", "tools.special.touch()"); got.code == 0 || !strings.Contains(got.stderr+got.stdout, "nobody can be asked here") {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -279,12 +280,24 @@ func findTool(ctx context.Context, p *proxy.Proxy, path string) (string, discove
 			}
 			idents = append(idents, doc.Ident)
 		}
+		if err := deniedTool(ctx, p, server, tool); err != nil {
+			return "", discovery.ToolDoc{}, err
+		}
 		return "", discovery.ToolDoc{}, &hintedError{
 			err:  fmt.Errorf("server %s has no tool %q%s", server, tool, didYouMean(similar(tool, idents)...)),
 			code: exitFailure, hint: "mcp-bridge tools list " + server,
 		}
 	}
 	return "", discovery.ToolDoc{}, noSuchServer(path, known)
+}
+
+// deniedTool says of a tool that is not listed if its server's definition is why.
+func deniedTool(ctx context.Context, p *proxy.Proxy, server, tool string) error {
+	_, err := p.Describe(ctx, server, tool, discovery.Brief)
+	if e, ok := errors.AsType[*proxy.Error](err); ok && e.Kind == proxy.Policy {
+		return err
+	}
+	return nil
 }
 
 // noSuchServer is the error for what does not begin with a server and a dot.
