@@ -14,7 +14,7 @@ import (
 )
 
 // maxDottedParts bounds a key of TOML such as a.b.c: each part makes a table.
-const maxDottedParts = 16
+const maxDottedParts = 10
 
 // parseTOML parses a text into the tree of the JSON that means the same. A
 // syntax error is reported with its line and column; the tree has no positions.

@@ -3,7 +3,9 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
@@ -35,8 +37,9 @@ func yamlError(err error) error {
 
 type yamlBuilder struct {
 	data  []byte
-	left  int // values that may still be made
-	lines []int
+	left  int    // values that may still be made
+	lines []int  // where each line begins
+	plain []bool // whether it is ASCII
 }
 
 // node returns an error for what JSON has no word for.
@@ -136,11 +139,26 @@ func (b *yamlBuilder) members(n *jsonNode, y *yaml.Node, depth int) error {
 func (b *yamlBuilder) offset(y *yaml.Node) int {
 	if b.lines == nil {
 		b.lines = lineStarts(b.data)
+		b.plain = make([]bool, len(b.lines))
+		for i, start := range b.lines {
+			end := len(b.data)
+			if i+1 < len(b.lines) {
+				end = b.lines[i+1]
+			}
+			b.plain[i] = !slices.ContainsFunc(b.data[start:end], func(c byte) bool { return c >= utf8.RuneSelf })
+		}
 	}
 	if y.Line < 1 || y.Line > len(b.lines) || y.Column < 1 {
 		return -1
 	}
 	at := b.lines[y.Line-1]
+	if b.plain[y.Line-1] {
+		return min(at+y.Column-1, len(b.data))
+	}
+	const far = 1000 // so that one long line does not take the square of its length
+	if y.Column > far {
+		return at
+	}
 	column := 1
 	for i := range string(b.data[at:min(len(b.data), at+4*y.Column)]) {
 		if column == y.Column {

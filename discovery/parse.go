@@ -95,6 +95,9 @@ type configParser struct {
 type lineIndex struct {
 	data   []byte
 	starts []int
+
+	// What was asked for last, for a line of a megabyte that is wrong all over.
+	last, column int
 }
 
 func (l *lineIndex) position(offset int) string {
@@ -102,8 +105,13 @@ func (l *lineIndex) position(offset int) string {
 		l.starts = lineStarts(l.data)
 	}
 	line := sort.SearchInts(l.starts, offset+1)
-	start := l.starts[line-1]
-	return fmt.Sprintf("%d:%d", line, 1+utf8.RuneCount(l.data[start:max(start, min(offset, len(l.data)))]))
+	from, column := l.starts[line-1], 1
+	if l.last >= from && l.last <= offset && l.column > 0 {
+		from, column = l.last, l.column
+	}
+	end := max(from, min(offset, len(l.data)))
+	l.last, l.column = end, column+utf8.RuneCount(l.data[from:end])
+	return fmt.Sprintf("%d:%d", line, l.column)
 }
 
 // at is " at line:column", and nothing where that is not known.
