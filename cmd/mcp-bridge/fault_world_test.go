@@ -277,9 +277,20 @@ func (w *world) hasSwept(t *testing.T) {
 // newWorldOn starts a bridge on another engine than the tests' usual one.
 func newWorldOn(t *testing.T, engine string) *world {
 	t.Helper()
-	s := special(t, "--warm=0")
+	s := special(t, "--warm=0", "--mount="+sharedFolder(t, "data")) // for which engines make more
 	s.env = append(append(s.env, "MCP_BRIDGE_RUNTIME="+engine), engineEnv(t)...)
-	return newWorldIn(t, newRoot(t), s)
+	var w *world
+	t.Cleanup(func() { // after the world's own: the bridge has ended
+		if w == nil || engine != "docker" {
+			return
+		}
+		eventually(t, patience, "the sandbox's volumes are gone", func() bool {
+			out, err := exec.Command("docker", "volume", "ls", "--quiet", "--filter", fmt.Sprintf("label=%s=%d", labelPID, w.self.pid)).CombinedOutput()
+			return err == nil && len(out) == 0
+		})
+	})
+	w = newWorldIn(t, newRoot(t), s)
+	return w
 }
 
 // helper is the bridge's descendant whose command line has every word.
