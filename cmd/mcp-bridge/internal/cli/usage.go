@@ -6,9 +6,10 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // isCobraUsage reports whether cobra itself refused the command line; its own
