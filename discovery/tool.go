@@ -174,16 +174,16 @@ func signature(path string, params []Param, complete bool) string {
 // HitSignature is the signature as search hits have it: a long one is without what
 // the tool returns, then with shorter types, and at last with "..." for the
 // parameters at the end, so that ten hits are about 500 tokens.
-func (t *ToolDoc) HitSignature() string {
+func (d *ToolDoc) HitSignature() string {
 	const limit = maxHitSignature
-	if len(t.Signature) <= limit {
-		return t.Signature
+	if len(d.Signature) <= limit {
+		return d.Signature
 	}
-	if call, _, ok := strings.Cut(t.Signature, ") -> "); ok && len(call) < limit {
+	if call, _, ok := strings.Cut(d.Signature, ") -> "); ok && len(call) < limit {
 		return call + ")"
 	}
-	path, _, _ := strings.Cut(t.Signature, "(")
-	return signatureWithin(path, t.Params, !strings.Contains(t.Signature, "...)"), limit)
+	path, _, _ := strings.Cut(d.Signature, "(")
+	return signatureWithin(path, d.Params, !strings.Contains(d.Signature, "...)"), limit)
 }
 
 func signatureWithin(path string, params []Param, complete bool, most int) string {
