@@ -48,8 +48,10 @@ func TestReview(t *testing.T) {
 		t.Errorf("after it was away: %v", got)
 	}
 	for _, change := range []discovery.Tool{
-		{Name: "b", Description: "one", Title: "x"}, {Name: "b", Description: "one", InputSchema: []byte(`{}`)},
-		{Name: "b", Description: "one", OutputSchema: []byte(`{}`)}, {Name: "b", Description: "one", Annotations: []byte(`{"readOnlyHint":true}`)},
+		{Name: "b", Description: "one", Title: "x"},
+		{Name: "b", Description: "one", InputSchema: []byte(`{}`)},
+		{Name: "b", Description: "one", OutputSchema: []byte(`{}`)},
+		{Name: "b", Description: "one", Annotations: []byte(`{"readOnlyHint":true}`)},
 	} {
 		if got := reviewed(t, c, s, change); len(got) != 1 {
 			t.Errorf("%+v is no change", change)

@@ -217,8 +217,8 @@ func comesFirst(file, other string) bool {
 
 // placeAfter is where what came after these goes now.
 func placeAfter(before []Server, index map[string]int) int {
-	for i := len(before) - 1; i >= 0; i-- {
-		if at, ok := index[before[i].Name]; ok {
+	for _, s := range slices.Backward(before) {
+		if at, ok := index[s.Name]; ok {
 			return at + 1
 		}
 	}

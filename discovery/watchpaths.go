@@ -105,5 +105,5 @@ func (w *watchPaths) walk(path string) (real string, ok bool) {
 
 // parts are the elements of a path.
 func parts(path string) []string {
-	return strings.FieldsFunc(path, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(uint8(c)) })
+	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == filepath.Separator })
 }

@@ -58,12 +58,12 @@ func TestHostileTexts(t *testing.T) {
 		{"tools/describe", `{"server":"hostile","tool":"fine","detail":"full"}`},
 		{"tools/call", `{"server":"hostile","tool":"refused"}`},
 		{"tools/call", `{"server":"hostile","tool":"fine","arguments":{"q":5}}`},
-		{"tools/call", `{"server":"hostile","tool":"nothing‮"}`},
+		{"tools/call", `{"server":"hostile","tool":"nothing\u202e"}`},
 		{"resources/list", `{"server":"hostile"}`},
 		{"resources/templates", `{"server":"hostile"}`},
 		{"prompts/list", `{"server":"hostile"}`},
-		{"resources/read", `{"server":"hostile","uri":"x‮"}`},
-		{"prompts/get", `{"server":"hostile","name":"x‮"}`},
+		{"resources/read", `{"server":"hostile","uri":"x\u202e"}`},
+		{"prompts/get", `{"server":"hostile","name":"x\u202e"}`},
 		{"servers/list", `{}`},
 	} {
 		got := s.ask(ask[0], ask[1])

@@ -170,6 +170,17 @@ func (p *Proxy) background(ctx context.Context, f func(context.Context)) bool {
 	return true
 }
 
+// later runs f, for which Close waits, and which has to end when p.closing is
+// closed. It reports false, and does not run f, if the proxy is closed already.
+func (p *Proxy) later(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.work.Go(f)
+	}
+	return !p.closed
+}
+
 // upstream returns the enabled server of that name or identifier.
 func (p *Proxy) upstream(server string) (*upstream, error) {
 	all := p.all()

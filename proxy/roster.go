@@ -175,7 +175,7 @@ func (u *upstream) retire() <-chan struct{} {
 		return u.after
 	}
 	free := make(chan struct{})
-	started := u.proxy.background(context.Background(), func(ctx context.Context) {
+	started := u.proxy.later(func() {
 		waiting := true
 		let := func() {
 			if waiting {
@@ -184,10 +184,11 @@ func (u *upstream) retire() <-chan struct{} {
 			waiting = false
 		}
 		defer let()
-		s, err := start.wait(ctx, "")
-		if err != nil {
+		<-start.done // soon: a start ends when the definition no longer counts
+		if start.err != nil {
 			return
 		}
+		s := start.value
 		idle, busy := s.usage.close()
 		if busy {
 			let()
@@ -195,7 +196,7 @@ func (u *upstream) retire() <-chan struct{} {
 		select {
 		case <-idle:
 		case <-time.After(u.proxy.opts.DrainTimeout):
-		case <-ctx.Done():
+		case <-u.proxy.closing:
 		}
 		s.stop("was stopped, for its definition has changed or is gone,")
 		<-s.done

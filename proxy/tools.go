@@ -113,7 +113,7 @@ func (u *upstream) known() *toolset {
 	t.loaded = true
 	if t.set.isOutdated(u) { // the user has approved something
 		t.set = u.withLessons(u.review(newToolset(u.server, t.set.tools, t.set.complete)))
-		u.proxy.background(context.Background(), func(context.Context) { u.proxy.toolsChanged() })
+		u.proxy.later(u.proxy.toolsChanged)
 	}
 	return t.set
 }

@@ -31,7 +31,7 @@ func followEdits(ctx context.Context, opts discovery.LoadOptions, a *app, config
 			told = tellProblems(config.Problems, told, log)
 			a.reload(config)
 		})
-		if err != nil && !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, context.Canceled) {
 			log.Warn("edits of server definitions are not followed", "error", err)
 		}
 	})
