@@ -25,6 +25,7 @@ type engine struct {
 	exit   runtime.Exit    // of every sandbox
 	script func(k *kernel) // of each sandbox; nil means (*kernel).serve
 	start  func(ctx context.Context, spec runtime.Spec) error
+	old    bool // the folders that sandboxes show change all the time
 
 	mu    sync.Mutex
 	tries int // starts, failed ones included
@@ -49,7 +50,7 @@ func (e *engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 			return nil, err
 		}
 	}
-	b := &box{gone: make(chan struct{}), ended: make(chan struct{}), exit: e.exit}
+	b := &box{gone: make(chan struct{}), ended: make(chan struct{}), exit: e.exit, old: e.old}
 	k := &kernel{box: b, inflight: map[int]*cell{}}
 	var control, callback net.Conn
 	b.control, control = net.Pipe()

@@ -39,6 +39,7 @@ type pool struct {
 
 // A spare is a sandbox without a session, or one on its way up.
 type spare struct {
+	begun  time.Time     // when its start was
 	done   chan struct{} // closed when it has started, or has not
 	kernel *kernel       // nil if it has not
 	given  chan struct{} // closed when it has a session
@@ -92,7 +93,7 @@ func (p *pool) open() (*spare, *place, time.Duration) {
 	if place == nil {
 		return nil, nil, 0
 	}
-	s := &spare{done: make(chan struct{}), given: make(chan struct{})}
+	s := &spare{begun: time.Now(), done: make(chan struct{}), given: make(chan struct{})}
 	p.spares = append(p.spares, s)
 	return s, place, 0
 }
@@ -168,6 +169,7 @@ func (p *pool) recovered() {
 // take gives a spare to user, waiting for one that is being started. It returns
 // nil if there is none.
 func (p *pool) take(ctx context.Context, user kernelUser) *kernel {
+	asked := time.Now()
 	for {
 		s := p.claim()
 		if s == nil {
@@ -179,7 +181,9 @@ func (p *pool) take(ctx context.Context, user kernelUser) *kernel {
 			p.putBack(s)
 			return nil
 		}
-		if s.kernel != nil && s.kernel.outdated(ctx) { // a session sees folders as they are when it begins
+		// A session sees folders as they are when it begins. They may change all the
+		// time, so what was started for it will do.
+		if s.kernel != nil && s.begun.Before(asked) && s.kernel.outdated(ctx) {
 			close(s.given)
 			s.kernel.close()
 			p.nudge()

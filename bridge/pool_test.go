@@ -294,6 +294,22 @@ func TestOutdated(t *testing.T) {
 	})
 }
 
+// Folders that change all the time keep nobody from a sandbox.
+func TestAlwaysOutdated(t *testing.T) {
+	e := &engine{start: slowly(time.Second), old: true, script: func(k *kernel) {
+		k.serve()
+		time.Sleep(time.Second) // meanwhile the pool is filled again
+	}}
+	inWarmBubble(t, e, bridge.Options{Warm: 2}, func(t *testing.T, b *bridge.Bridge) {
+		time.Sleep(time.Minute)
+		begin := time.Now()
+		runs(t, b, "value 1", "1")
+		if took, n := time.Since(begin), e.attempts(); took > 5*time.Second || n > 6 {
+			t.Errorf("it took %v and %d starts", took, n)
+		}
+	})
+}
+
 // A pool whose starts fail tries ever less often and says nothing. The call that
 // needs a sandbox hears why.
 func TestPoolBacksOff(t *testing.T) {
