@@ -16,8 +16,8 @@ const maxFileValues = 200_000
 // maxFileDepth bounds the nesting of TOML and YAML.
 const maxFileDepth = 100
 
-// isConfigName reports whether a file of a folder is one of definitions.
-func isConfigName(name string) bool {
+// IsConfigFile reports whether Load reads a file of that name in a folder.
+func IsConfigFile(name string) bool {
 	switch filepath.Ext(name) {
 	case ".json", ".jsonc", ".toml", ".yaml", ".yml":
 		return !strings.HasPrefix(name, ".")

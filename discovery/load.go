@@ -156,7 +156,7 @@ func configFiles(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if isConfigName(e.Name()) {
+		if IsConfigFile(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -173,6 +173,9 @@ func (l *loader) loadNamed(file string) {
 	}
 	l.loadFile(filepath.Clean(path))
 }
+
+// errDuplicate is why a definition does not count whose name an earlier one has.
+var errDuplicate = errors.New("already defined")
 
 // projectFile is where Claude Code keeps the servers of a project.
 const projectFile = ".mcp.json"
@@ -230,7 +233,7 @@ func (l *loader) add(path string, def definition) {
 		if def.project != "" && l.config.Servers[i].Fingerprint() == server.Fingerprint() {
 			return // many projects use the same server
 		}
-		l.problem(path, server.Name, fmt.Errorf("already defined in %s, which counts", nameFrom(path, l.config.Servers[i].File)))
+		l.problem(path, server.Name, fmt.Errorf("%w in %s, which counts", errDuplicate, nameFrom(path, l.config.Servers[i].File)))
 		return
 	}
 	l.byName[server.Name] = len(l.config.Servers)

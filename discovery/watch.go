@@ -172,7 +172,7 @@ func (c *Config) keep(last *Config) {
 	single := map[[2]string]bool{}
 	for _, p := range c.Problems {
 		switch {
-		case errors.Is(p.Err, ErrSelf), errors.Is(p.Err, fs.ErrNotExist): // no bad edit
+		case errors.Is(p.Err, ErrSelf), errors.Is(p.Err, errDuplicate), errors.Is(p.Err, fs.ErrNotExist): // no bad edit
 		case p.Server != "":
 			single[[2]string{p.File, p.Server}] = true
 		case p.File != "":

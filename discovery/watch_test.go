@@ -149,6 +149,20 @@ func TestWatchKeepsThePrecedence(t *testing.T) {
 	w.wants("x=second", "c=one")
 }
 
+// A definition of the same name that is read earlier counts from now on: the one
+// that counted before can still be read, and is no bad edit.
+func TestWatchTakesEarlierDefinitions(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.json")
+	w := watch(t, t.TempDir(), file)
+	w.write(file, "one")
+	w.wants("x=one")
+	w.write("x.json", "two")
+	if config := w.wants("x=two"); config.Kept != nil || len(config.Problems) != 1 {
+		t.Errorf("kept %v, problems %v", config.Kept, config.Problems)
+	}
+}
+
 func TestWatchFoldersThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -198,9 +212,9 @@ func TestWatchFollowsLinks(t *testing.T) {
 	w.check(os.Symlink("elsewhere", w.dir))
 	w.write("b.json", "one")
 	w.wants("a=three", "b=one")
-	w.check(os.Remove(filepath.Join(w.dir, "a.json")))
-	w.check(os.Symlink("a.json", filepath.Join(w.dir, "a.json"))) // leads to itself
-	w.wants("a=three", "b=one")                                   // a bad edit
+	w.check(os.Symlink("a.json", filepath.Join(w.dir, "a.tmp"))) // in one step, or a is gone for a moment
+	w.check(os.Rename(filepath.Join(w.dir, "a.tmp"), filepath.Join(w.dir, "a.json")))
+	w.wants("a=three", "b=one") // it leads to itself: a bad edit
 }
 
 func TestWatchNamedFiles(t *testing.T) {

@@ -51,7 +51,7 @@ func pathsToWatch(opts LoadOptions) *watchPaths {
 
 // concerns reports whether what happened to a path may matter.
 func (w *watchPaths) concerns(path string) bool {
-	return w.names[path] || w.whole[filepath.Dir(path)] && isConfigName(filepath.Base(path)) || w.whole[path]
+	return w.names[path] || w.whole[filepath.Dir(path)] && IsConfigFile(filepath.Base(path)) || w.whole[path]
 }
 
 func (w *watchPaths) look(dir string) {

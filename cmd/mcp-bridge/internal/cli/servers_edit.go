@@ -349,7 +349,7 @@ func (r *root) ownFiles() []string {
 		}
 		entries, _ := os.ReadDir(dir) // what cannot be read has no servers
 		for _, e := range entries {
-			if importer.ConfigFile(e.Name()) {
+			if discovery.IsConfigFile(e.Name()) {
 				files = append(files, filepath.Join(dir, e.Name()))
 			}
 		}

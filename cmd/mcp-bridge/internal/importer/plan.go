@@ -124,7 +124,7 @@ func (p *Plan) readOwn() error {
 		return err
 	}
 	for _, e := range entries {
-		if !ConfigFile(e.Name()) {
+		if !discovery.IsConfigFile(e.Name()) {
 			continue
 		}
 		definitions, _ := discovery.ReadFile(filepath.Join(p.opts.Dir, e.Name())) // `servers list` tells of problems
@@ -133,12 +133,6 @@ func (p *Plan) readOwn() error {
 		}
 	}
 	return nil
-}
-
-// ConfigFile reports whether the bridge reads a file of that name.
-func ConfigFile(name string) bool {
-	ext := strings.ToLower(filepath.Ext(name))
-	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".json", ".jsonc", ".toml", ".yaml", ".yml"}, ext)
 }
 
 func (p *Plan) keep(k kept) int {
