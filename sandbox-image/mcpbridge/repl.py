@@ -21,8 +21,6 @@ from . import (
 # are its arguments, optional but for the first.
 PARAMS = {"cell", "task", "code", "value_limit", "context", "workspace", "mode", "limit"}
 
-
-
 # What can be asked of the REPL: task → function(runner, cell=…, **arguments) → report.
 HANDLERS = {"cell": cells.Runner.run, "save": lasting.save, "restore": lasting.restore, "keep": files.keep}
 

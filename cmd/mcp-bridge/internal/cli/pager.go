@@ -65,7 +65,9 @@ func (s *settings) pagerCommand() []string {
 	}
 	command := s.pager
 	if command == "" {
-		command = "less -FRX"
+		if _, err := exec.LookPath("less"); err == nil { // nobody has asked for it
+			command = "less -FRX"
+		}
 		for _, name := range []string{"PAGER", "MCP_BRIDGE_PAGER"} {
 			if value, ok := os.LookupEnv(name); ok {
 				command = value

@@ -88,6 +88,21 @@ func TestPager(t *testing.T) {
 	}
 }
 
+// Who has no pager, and wants none, is not told that there is none.
+func TestNoPagerThere(t *testing.T) {
+	r, _, _ := onTerminal(t)
+	t.Setenv("PATH", t.TempDir())
+	for _, name := range []string{"PAGER", "MCP_BRIDGE_PAGER"} {
+		t.Setenv(name, "") // so that it is set again after the test
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if command := r.settings.pagerCommand(); command != nil {
+		t.Errorf("the pager is %v", command)
+	}
+}
+
 func TestEscapedJSON(t *testing.T) {
 	var out bytes.Buffer
 	r := &root{io: IO{Out: terminal{&out}}}

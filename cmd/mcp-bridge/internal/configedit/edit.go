@@ -200,11 +200,6 @@ func Lookup(f Format, data []byte, path ...string) any {
 	return value
 }
 
-// Line returns the line of the member at path, from 1, or 0.
-func Line(f Format, data []byte, path ...string) int {
-	return open(f, bytes.TrimPrefix(data, bom)).line(path)
-}
-
 func at(root map[string]any, path []string) map[string]any {
 	for _, key := range path {
 		next, ok := root[key].(map[string]any)

@@ -172,6 +172,9 @@ func (s *Store) read() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if values == nil { // it says null
+		values = map[string]string{}
+	}
 	return values, nil
 }
 

@@ -119,6 +119,21 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A file that says null has no values, and gets them.
+func TestNull(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "inputs.json"), []byte("null"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := inputs.WithKeyring(dir, nil)
+	if _, err := s.Set("a", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if value, ok := s.Get("a"); !ok || value != "x" {
+		t.Errorf("%q, %v", value, ok)
+	}
+}
+
 // No session bus is started by looking for a keyring.
 func TestOpenWithoutABus(t *testing.T) {
 	s := inputs.Open(t.TempDir(), "linux", func(name string) (string, bool) { return t.TempDir(), name == "XDG_RUNTIME_DIR" })
