@@ -24,7 +24,7 @@ type person struct {
 	mu       sync.Mutex
 	messages []string
 	says     []mcp.ElicitResult // the rest of the answers; declines after that
-	thinks   time.Duration
+	thinks   time.Duration      // before the first answer
 }
 
 func saysOf(decision string) mcp.ElicitResult {
@@ -40,6 +40,7 @@ func (p *person) answer(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elici
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	p.thinks = 0
 	if len(p.says) == 0 {
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}
@@ -78,10 +79,10 @@ func TestApprovals(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p := &person{thinks: 4 * time.Second, says: []mcp.ElicitResult{saysOf("once"), saysOf("deny"), saysOf("session")}}
+			p := &person{thinks: 12 * time.Second, says: []mcp.ElicitResult{saysOf("once"), saysOf("deny"), saysOf("session")}}
 			c := connectAt(t, guardedSetup(t), &mcp.ClientOptions{ElicitationHandler: p.answer}, version)
 			c.run(t, "touched = lambda: tools.special.stats().touched\ntouched()") // the server is up
-			r := c.call(t, arguments{"code": "tools.special.touch()", "timeout": 3})
+			r := c.call(t, arguments{"code": "tools.special.touch()", "timeout": 10})
 			if r.isError || !strings.Contains(r.text, "touched") {
 				t.Errorf("allowed: %s", r.text)
 			}

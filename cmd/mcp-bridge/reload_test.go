@@ -53,5 +53,6 @@ func TestEditsAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-changed // the note of added has been taken
+	eventually(t, patience, "the sandbox hears that the server is gone", func() bool { return c.run(t, "'edited' in dir(tools)") == "False" })
 	contains(t, c.fails(t, "tools.edited"), "UnknownTool", "no server 'edited'")
 }
