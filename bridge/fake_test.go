@@ -55,7 +55,7 @@ func (e *engine) Start(ctx context.Context, spec runtime.Spec) (runtime.Sandbox,
 	var control, callback net.Conn
 	b.control, control = net.Pipe()
 	b.callback, callback = net.Pipe()
-	k.control, k.raw, k.callback = wire.NewConn(control), callback, wire.NewConn(callback)
+	k.control, k.below, k.raw, k.callback = wire.NewConn(control), control, callback, wire.NewConn(callback)
 	b.program = sync.OnceFunc(func() {
 		close(b.gone)
 		_ = control.Close()
@@ -180,6 +180,7 @@ type kernel struct {
 	control  *wire.Conn
 	callback *wire.Conn
 	raw      net.Conn // below callback
+	below    net.Conn // below control
 
 	vars []string // what "set" has kept
 

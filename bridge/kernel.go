@@ -292,16 +292,28 @@ func (t *task) params(nonce string) json.RawMessage {
 	return mustJSON(params)
 }
 
+// A notSentError is why a cell has not run: the sandbox ended before it had it.
+type notSentError struct{ error }
+
+func (e notSentError) Unwrap() error { return e.error }
+
+// unused reports whether nothing has been sent to be run.
+func (k *kernel) unused() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lastID == 0
+}
+
 // execute sends a cell. The outcome comes on the channel, always.
 func (k *kernel) execute(ctx context.Context, t task) (<-chan outcome, error) {
 	if err := k.awaitReady(ctx); err != nil {
-		return nil, err
+		return nil, k.notSent(err)
 	}
 	p := &pendingCell{nonce: randomHex(), done: make(chan outcome, 1)}
 	k.mu.Lock()
 	if k.err != nil {
 		k.mu.Unlock()
-		return nil, k.err
+		return nil, k.notSent(k.err)
 	}
 	k.lastID++
 	p.id = k.lastID
@@ -313,8 +325,17 @@ func (k *kernel) execute(ctx context.Context, t task) (<-chan outcome, error) {
 	k.mu.Unlock()
 	if err := k.control.Send(&wire.Message{ID: p.id, Method: "execute", Params: t.params(p.nonce)}); err != nil {
 		k.fail(fmt.Errorf("send the cell: %w", err))
+		return nil, k.notSent(k.err)
 	}
 	return p.done, nil
+}
+
+// notSent makes err, if it is a sandbox's end, a notSentError.
+func (k *kernel) notSent(err error) error {
+	if !k.isDead() || errors.Is(err, errClosing) {
+		return err
+	}
+	return notSentError{err}
 }
 
 // awaitReady waits while a lost REPL is replaced.

@@ -304,19 +304,29 @@ func (s *session) endTurn() {
 // begin starts a cell, and a sandbox for it where there is none. If it
 // succeeds, the turn ends with the cell.
 func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, error) {
-	reset := strings.TrimSpace(req.Code) == resetCode
-	if reset {
+	if asksReset(req) {
 		if err := s.discardSaved(); err != nil {
 			return nil, nil, err
 		}
 		s.renew(ctx)
 	}
+	e, k, err := s.send(ctx, req)
+	if _, ok := errors.AsType[notSentError](err); ok { // the sandbox ended just now: as if it had been found so
+		e, k, err = s.send(ctx, req)
+	}
+	return e, k, err
+}
+
+// send sends a cell to the session's sandbox, and starts one where there is none.
+// If the error is a notSentError, nothing of the cell has run.
+func (s *session) send(ctx context.Context, req Request) (*execution, *kernel, error) {
 	k, err := s.ensureKernel(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
+	unused := k.unused()
 	e := s.open(req.Timeout, req.asker)
-	e.toReset = reset // before it is sent
+	e.toReset = asksReset(req) // before it is sent
 	s.noteBegan()
 	e.more = !strings.HasSuffix(strings.TrimSpace(req.Code), resetCode)
 	opts := &s.bridge.opts
@@ -328,6 +338,10 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	done, err := k.execute(ctx, t)
 	if err != nil {
 		s.setEnded(e, outcome{err: err})
+		if unused && k.isDead() { // nothing is lost with it, and nothing to be told
+			k.close()
+			s.setKernel(nil)
+		}
 		return nil, nil, err
 	}
 	if s.markSent(e) {
@@ -336,6 +350,8 @@ func (s *session) begin(ctx context.Context, req Request) (*execution, *kernel, 
 	go s.conclude(e, k, done) // ends the turn, which s.wg counts
 	return e, k, nil
 }
+
+func asksReset(req Request) bool { return strings.TrimSpace(req.Code) == resetCode }
 
 // open makes the next cell the running one.
 func (s *session) open(timeout time.Duration, a *asker) *execution {

@@ -548,3 +548,43 @@ func TestTimeoutTexts(t *testing.T) {
 		}
 	})
 }
+
+// TestSandboxThatEndsAsACellIsSent has it read the beginning of a cell only, so
+// that nothing of the cell can have run.
+func TestSandboxThatEndsAsACellIsSent(t *testing.T) {
+	for name, test := range map[string]struct {
+		cells int // that it runs before
+		want  string
+	}{
+		"the first":  {0, "7"},
+		"the second": {1, "Note: the sandbox was replaced: the sandbox ended. All variables and files are gone.\n7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &engine{}
+			e.script = func(k *kernel) {
+				if all, _ := e.started(); all > 1 {
+					k.serve()
+					return
+				}
+				k.hello()
+				for range test.cells {
+					c, ok := k.nextCell()
+					if !ok {
+						return
+					}
+					k.answer(c, nil, object{})
+				}
+				_, _ = k.below.Read(make([]byte, 1))
+			}
+			inBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
+				for range test.cells {
+					runs(t, b, "pass", "(no output)")
+				}
+				runs(t, b, "value 7", test.want)
+				if all, _ := e.started(); all != 2 {
+					t.Errorf("%d sandboxes were started", all)
+				}
+			})
+		})
+	}
+}
