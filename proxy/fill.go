@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -27,7 +29,7 @@ func (p *Proxy) fillAfter(ctx context.Context, delay time.Duration) {
 		return
 	}
 	p.background(ctx, func(ctx context.Context) {
-		tried := map[*running]bool{}
+		tried := map[*running]time.Time{}
 		if sleep(ctx, delay) != nil {
 			return
 		}
@@ -47,11 +49,16 @@ func (p *Proxy) fillAfter(ctx context.Context, delay time.Duration) {
 	})
 }
 
-// fillNow asks every server that has to be, but for those that were tried.
-func (p *Proxy) fillNow(ctx context.Context, tried map[*running]bool) {
+// fillNow asks every server that has to be, but for those that were tried within
+// Options.CatalogAge: one that cannot be listed is not started every hour.
+func (p *Proxy) fillNow(ctx context.Context, tried map[*running]time.Time) {
 	places := make(chan struct{}, fillers)
-	for _, u := range p.all().order {
-		if u.server.Disabled || tried[u.running] || !u.isUnknown() {
+	all := p.all().order
+	maps.DeleteFunc(tried, func(r *running, _ time.Time) bool {
+		return !slices.ContainsFunc(all, func(u *upstream) bool { return u.running == r })
+	})
+	for _, u := range all {
+		if u.server.Disabled || time.Since(tried[u.running]) < p.opts.CatalogAge || !u.isUnknown() {
 			continue
 		}
 		select {
@@ -64,7 +71,7 @@ func (p *Proxy) fillNow(ctx context.Context, tried map[*running]bool) {
 				return
 			}
 		}
-		tried[u.running] = true
+		tried[u.running] = time.Now()
 		p.background(ctx, func(ctx context.Context) {
 			defer func() { <-places }()
 			u.fill(ctx)

@@ -1,8 +1,11 @@
 package proxy_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/proxy"
@@ -95,5 +98,35 @@ func TestFill(t *testing.T) {
 	eventually(t, "the added one is known", func() bool {
 		_, ok := catalog.Get(goodAs(t, "added", "1"))
 		return ok
+	})
+}
+
+// What was listed long ago is listed again, however long the proxy runs.
+func TestFillAgain(t *testing.T) {
+	dir := t.TempDir()
+	catalog, err := discovery.OpenCatalog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := goodAs(t, "good", "1")
+	p := newProxyWith(t, proxy.Options{Catalog: catalog, CatalogAge: time.Millisecond, Servers: []discovery.Server{server}})
+	p.FillSoon(t.Context())
+	eventually(t, "it is known, and stopped", func() bool {
+		_, ok := catalog.Age(server)
+		return ok && p.Servers()[0].State == "idle"
+	})
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	old := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(files[0], old, old); err != nil {
+		t.Fatal(err)
+	}
+	server.Description = "has it look again"
+	p.Reload([]discovery.Server{server})
+	eventually(t, "it is listed again", func() bool {
+		age, ok := catalog.Age(server)
+		return ok && age < time.Hour
 	})
 }
