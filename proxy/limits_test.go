@@ -42,7 +42,7 @@ func TestServerConcurrency(t *testing.T) {
 
 func TestServerIdle(t *testing.T) {
 	server := testServer(t, upstreamtest.Good)
-	server.Idle = 100 * time.Millisecond
+	server.Idle = 500 * time.Millisecond // longer than between its start and the call
 	p := newProxyWith(t, proxy.Options{Servers: []discovery.Server{server}})
 	before := stats(t, p).PID
 	eventually(t, "it is stopped", func() bool { return p.Servers()[0].State == "idle" })

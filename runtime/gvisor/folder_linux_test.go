@@ -276,9 +276,9 @@ func TestSnapshotsAreKept(t *testing.T) {
 	if third != second {
 		t.Error("an unchanged folder was copied again")
 	}
-	change("two")
+	change("three") // of another size, for its time may be the same
 	fourth := take()
-	if fourth == second || !strings.HasSuffix(list(t, fourth.path)[0], "two") || !strings.HasSuffix(list(t, second.path)[0], "one") {
+	if fourth == second || !strings.HasSuffix(list(t, fourth.path)[0], "three") || !strings.HasSuffix(list(t, second.path)[0], "one") {
 		t.Error("a changed folder was not copied")
 	}
 	// Emptying the cache costs a copy, and nothing else.
@@ -301,7 +301,8 @@ func TestSnapshotsAreKept(t *testing.T) {
 	if !box.Outdated(t.Context()) {
 		t.Error("a changed folder is not outdated")
 	}
-	if box.shown[0] = fifth.imprint; fifth.imprint != (imprint{}) || !box.Outdated(t.Context()) {
+	sixth := take()
+	if box.shown[0] = sixth.imprint; sixth.imprint != (imprint{}) || !box.Outdated(t.Context()) {
 		t.Error("a folder that had just changed is taken for certain")
 	}
 	// Sweeping takes what has no owner, and nothing else.
@@ -317,5 +318,5 @@ func TestSnapshotsAreKept(t *testing.T) {
 	if !errors.Is(err1, fs.ErrNotExist) || err2 != nil {
 		t.Errorf("after sweeping: orphan %v, ours %v", err1, err2)
 	}
-	e.snapshots.release(second, third, fourth, fifth)
+	e.snapshots.release(second, third, fourth, fifth, sixth)
 }
