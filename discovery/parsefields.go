@@ -103,16 +103,16 @@ func (p configParser) limit(s *Server, known string, m jsonMember) (err error) {
 	case "tools":
 		return p.tools(s, n)
 	case "allowTools":
-		s.AllowTools, err = p.strings(key, n)
+		s.AllowTools, err = p.patterns(key, n)
 	case "denyTools":
 		var deny []string
-		deny, err = p.strings(key, n)
+		deny, err = p.patterns(key, n)
 		s.DenyTools = append(s.DenyTools, deny...)
 	case "approve":
-		s.Approve, err = p.globs(key, n)
+		s.Approve, err = p.globs(key, n, p.patterns)
 	case "autoApprove":
 		var auto []string
-		auto, err = p.globs(key, n)
+		auto, err = p.globs(key, n, p.strings) // whatever clients have: what matches nothing exempts nothing
 		s.AutoApprove = append(s.AutoApprove, auto...)
 	case "trust":
 		if n.is(kindBool) && n.text == "true" {
@@ -244,7 +244,7 @@ func (p configParser) serverType(s *Server, key string, n *jsonNode) error {
 // tools reads {"allow": […], "deny": […]}, or a list of those that are allowed.
 func (p configParser) tools(s *Server, n *jsonNode) (err error) {
 	if n.is(kindArray) {
-		if s.AllowTools, err = p.strings("tools", n); err == nil && len(s.AllowTools) == 0 {
+		if s.AllowTools, err = p.patterns("tools", n); err == nil && len(s.AllowTools) == 0 {
 			s.DenyTools = append(s.DenyTools, "*")
 		}
 		return err
@@ -256,12 +256,12 @@ func (p configParser) tools(s *Server, n *jsonNode) (err error) {
 		switch {
 		case m.value.is(kindNull):
 		case m.key == "allow":
-			if s.AllowTools, err = p.strings("tools.allow", m.value); err == nil && len(s.AllowTools) == 0 {
+			if s.AllowTools, err = p.patterns("tools.allow", m.value); err == nil && len(s.AllowTools) == 0 {
 				s.DenyTools = append(s.DenyTools, "*")
 			}
 		case m.key == "deny":
 			var deny []string
-			deny, err = p.strings("tools.deny", m.value)
+			deny, err = p.patterns("tools.deny", m.value)
 			s.DenyTools = append(s.DenyTools, deny...)
 		default:
 			err = fmt.Errorf("unknown key %q%s in tools; it has \"allow\" and \"deny\"", truncate(m.key, 40), p.at(m.value))
@@ -273,15 +273,34 @@ func (p configParser) tools(s *Server, n *jsonNode) (err error) {
 	return nil
 }
 
-// globs reads a list of globs, or true for all tools.
-func (p configParser) globs(key string, n *jsonNode) ([]string, error) {
+// patterns reads a list of globs. One that looks as if it meant something else
+// than it does is an error: a rule that matches nothing would let tools pass.
+func (p configParser) patterns(field string, n *jsonNode) ([]string, error) {
+	list, err := p.strings(field, n)
+	for i, pattern := range list {
+		wrong := ""
+		switch at := strings.IndexAny(pattern, `[]{}\`); {
+		case strings.TrimSpace(pattern) != pattern || pattern == "":
+			wrong = "is empty, or has spaces around it"
+		case at >= 0:
+			wrong = fmt.Sprintf("has a %q; only * and ? are special: write a pattern for each name", pattern[at:at+1])
+		default:
+			continue
+		}
+		return nil, fmt.Errorf("%s[%d]%s: %q %s", field, i, p.at(n.items[i]), truncate(pattern, 40), wrong)
+	}
+	return list, err
+}
+
+// globs reads a list of globs, in the way of read, or true for all tools.
+func (p configParser) globs(key string, n *jsonNode, read func(string, *jsonNode) ([]string, error)) ([]string, error) {
 	if n.is(kindBool) {
 		if n.text == "true" {
 			return []string{"*"}, nil
 		}
 		return nil, nil
 	}
-	return p.strings(key, n)
+	return read(key, n)
 }
 
 // timeout reads the time that a call may take. A text has a unit ("90s", "2m").

@@ -31,6 +31,8 @@ type checkedServer struct {
 	Tokens  int     `json:"tokens"` // of its tools as a client would give them to a model, in o200k_base
 	Error   string  `json:"error,omitempty"`
 	Hint    string  `json:"hint,omitempty"`
+
+	Unused []string `json:"unusedPatterns,omitempty"` // that match none of its tools
 }
 
 func (r *root) serversCheckCommand() *cobra.Command {
@@ -66,7 +68,7 @@ func (r *root) checkServers(ctx context.Context, names []string, limit time.Dura
 	if err != nil {
 		return err
 	}
-	return r.writeChecks(checkAll(ctx, p, list, limit), asJSON)
+	return r.writeChecks(checkAll(ctx, p, config, list, limit), asJSON)
 }
 
 // chosenServers are those with these names or identifiers; all, if there are none.
@@ -90,7 +92,7 @@ func chosenServers(list []listedServer, names []string) ([]listedServer, error) 
 }
 
 // checkAll starts servers, a few at a time; results are in the same order.
-func checkAll(ctx context.Context, p *proxy.Proxy, list []listedServer, limit time.Duration) []checkedServer {
+func checkAll(ctx context.Context, p *proxy.Proxy, config *discovery.Config, list []listedServer, limit time.Duration) []checkedServer {
 	results := make([]checkedServer, len(list))
 	count := newTokenCounter()
 	places := make(chan struct{}, checksAtATime)
@@ -103,14 +105,14 @@ func checkAll(ctx context.Context, p *proxy.Proxy, list []listedServer, limit ti
 		work.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			checkServer(ctx, p, &results[i], limit, count)
+			checkServer(ctx, p, config, &results[i], limit, count)
 		})
 	}
 	work.Wait()
 	return results
 }
 
-func checkServer(ctx context.Context, p *proxy.Proxy, c *checkedServer, limit time.Duration, count *tokenCounter) {
+func checkServer(ctx context.Context, p *proxy.Proxy, config *discovery.Config, c *checkedServer, limit time.Duration, count *tokenCounter) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begun := time.Now()
@@ -123,11 +125,26 @@ func checkServer(ctx context.Context, p *proxy.Proxy, c *checkedServer, limit ti
 	}
 	c.Tools = len(tools)
 	c.Tokens = count.tools(tools)
+	c.Unused = unusedPatterns(config, c.Name, tools)
 	for _, info := range p.Servers() {
 		if info.Name == c.Name && info.Changed > 0 {
 			c.Error = info.Error
 		}
 	}
+}
+
+// unusedPatterns are those of a server's definition that match none of its tools.
+func unusedPatterns(config *discovery.Config, server string, tools []discovery.Tool) []string {
+	names := make([]string, len(tools))
+	for i, tool := range tools {
+		names[i] = tool.Name
+	}
+	for _, s := range config.Servers {
+		if s.Name == server {
+			return s.UnusedPatterns(names)
+		}
+	}
+	return nil
 }
 
 // A tokenCounter counts tokens in o200k_base. Its vocabulary is made when it is
@@ -195,6 +212,9 @@ func (r *root) writeCheckTable(results []checkedServer) error {
 		return err
 	}
 	for _, c := range results {
+		for _, pattern := range c.Unused {
+			fmt.Fprintf(r.io.Err, "mcp-bridge: warning: %s: %s: %s matches no tool of it\n", oneLined(c.File), oneLined(c.Name), oneLined(pattern))
+		}
 		switch c.State {
 		case "failed":
 			report(r.io.Err, &hintedError{err: errors.New(c.Error), hint: c.Hint})
