@@ -15,7 +15,7 @@ import (
 
 // Bounds of what is known of the tools of one server that were seen.
 const (
-	approvedVersion = 1
+	approvedVersion = 2 // 1 had digests of how a server wrote its JSON
 	maxApprovedFile = 16 << 20
 	maxApproved     = 5_000
 )
@@ -44,10 +44,13 @@ type Change struct {
 	Before string    // its description as it was approved, fit to be shown, in short
 }
 
-// digest identifies all that a server says of a tool.
+// digest identifies all that a server says of a tool, not how it writes that.
 func (t Tool) digest() string {
 	h := sha256.New()
-	for _, part := range []string{t.Name, t.Title, t.Description, string(t.InputSchema), string(t.OutputSchema), string(t.Annotations)} {
+	for _, part := range [][]byte{
+		[]byte(t.Name), []byte(t.Title), []byte(t.Description),
+		canonicalJSON(t.InputSchema), canonicalJSON(t.OutputSchema), canonicalJSON(t.Annotations),
+	} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

@@ -76,6 +76,49 @@ func TestReview(t *testing.T) {
 	}
 }
 
+// The same JSON is the same tool, however it is written; another one is a change.
+func TestReviewOfJSON(t *testing.T) {
+	dir := t.TempDir()
+	s := discovery.Server{Name: "s", Command: "x"}
+	tool := func(schema string) discovery.Tool {
+		return discovery.Tool{Name: "t", InputSchema: []byte(schema), OutputSchema: []byte(schema), Annotations: []byte(schema)}
+	}
+	const first = `{"a": [1.0, {"b" : "<&>\u003cé\u2028\ud800x", "c":12345678901234567890}], "twice": 1, "twice": 2, "": null}`
+	for name, c := range map[string]struct {
+		schema  string
+		changed bool
+	}{
+		"blanks":          {`{"a":[1.0,{"b":"<&>\u003cé\u2028\ud800x","c":12345678901234567890}],"twice":1,"twice":2,"":null}`, false},
+		"lines":           {"{\n\t\"a\": [1.0, {\"b\": \"<&><\\u00e9\u2028\ufffdx\", \"c\": 12345678901234567890}],\r\n \"twice\": 1, \"twice\": 2, \"\": null}", false},
+		"order":           {`{"":null,"twice":1,"a":[1.0,{"c":12345678901234567890,"\u0062":"\u003c\u0026><é\u2028\ud800x"}],"twice":2}`, false},
+		"another number":  {strings.Replace(first, "1.0", "1", 1), true},
+		"a large number":  {strings.Replace(first, "67890", "67891", 1), true},
+		"another text":    {strings.Replace(first, "<", "", 1), true},
+		"the other twice": {strings.Replace(first, `"twice": 1, "twice": 2`, `"twice": 2, "twice": 1`, 1), true},
+		"one not twice":   {strings.Replace(first, `"twice": 1, `, "", 1), true},
+		"order of a list": {`{"a":[{"b":"<&>\u003cé\u2028\ud800x","c":12345678901234567890},1.0],"twice":1,"twice":2,"":null}`, true},
+		"number as text":  {strings.Replace(first, "1.0", `"1.0"`, 1), true},
+		"another nesting": {`{"a":[1.0,{"b":"<&>\u003cé\u2028\ud800x"}],"c":12345678901234567890,"twice":1,"twice":2,"":null}`, true},
+		"no null":         {strings.Replace(first, `, "": null`, "", 1), true},
+	} {
+		catalog, err := discovery.OpenCatalog(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reviewed(t, catalog, s, tool(first), discovery.Tool{Name: "u"})
+		if got := reviewed(t, catalog, s, discovery.Tool{Name: "u"}, tool(c.schema)); len(got) != 0 != c.changed {
+			t.Errorf("%s: %v", name, got)
+		}
+		if err := catalog.Put(s, []discovery.Tool{tool(c.schema)}); err != nil {
+			t.Fatal(err)
+		}
+		entry, _ := catalog.Get(s)
+		if got := reviewed(t, catalog, s, entry.Tools...); len(got) != 0 != c.changed {
+			t.Errorf("%s, as the catalog has it: %v", name, got)
+		}
+	}
+}
+
 // What is damaged is not known; what is approved outlives the catalog's entries.
 func TestReviewFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -96,7 +139,9 @@ func TestReviewFiles(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files: %v, %v", files, err)
 	}
-	for _, damage := range []string{"", "{", `{"version":1,"server":"s","tools":{"a":null}}`, `{"version":9}`} {
+	for _, damage := range []string{"", "{", `{"version":2,"server":"s","tools":{"a":null}}`, `{"version":9}`,
+		`{"version":1,"server":"s","tools":{"a":{"digest":"of another scheme","since":"2026-01-02T00:00:00Z"}}}`,
+	} {
 		if err := os.WriteFile(files[0], []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}

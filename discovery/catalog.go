@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -97,13 +98,17 @@ func (c *Catalog) Put(s Server, tools []Tool) error {
 	if len(tools) > maxCatalogTools {
 		return fmt.Errorf("catalog %s: %d tools, more than %d", s.Name, len(tools), maxCatalogTools)
 	}
-	data, err := json.Marshal(catalogFile{
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // or schemas are not what the server wrote
+	err := encoder.Encode(catalogFile{
 		Version:     catalogVersion,
 		Server:      s.Name,
 		Fingerprint: s.Fingerprint(),
 		Fetched:     time.Now().UTC(),
 		Tools:       tools,
 	})
+	data := text.Bytes()
 	if err != nil {
 		return fmt.Errorf("catalog %s: %w", s.Name, err)
 	}

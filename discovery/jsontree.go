@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // jsonKind is the kind of a JSON value, named as in error messages.
@@ -194,8 +195,8 @@ func (p *jsonParser) str() string {
 		}
 	}
 	p.pos++
-	if !escaped {
-		return strings.ToValidUTF8(string(p.data[start+1:p.pos-1]), "\ufffd")
+	if inner := p.data[start+1 : p.pos-1]; !escaped && utf8.Valid(inner) {
+		return string(inner)
 	}
 	var s string
 	_ = json.Unmarshal(p.data[start:p.pos], &s) // valid: checked as part of the whole

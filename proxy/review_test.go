@@ -1,9 +1,11 @@
 package proxy_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +74,95 @@ func TestChangedToolsAreBlocked(t *testing.T) {
 	}
 	call(t, p, "good", "echo", `{"text":"x"}`)
 }
+
+// A server may write its JSON as it likes: what is the same is no change, whether it
+// comes from the server or from the catalog, and what is another is one in both ways.
+func TestToolsThatAreWrittenOddlyAreNotChanged(t *testing.T) {
+	const list = `{"tools": [{"name": "odd", "description": "a <b> & \u003cc\u003e \u2028", "outputSchema": null, "annotations": {"title": "<x>" },` +
+		` "inputSchema": {"type": "object", "properties": {"n": {"type": "number", "default": 1.0, "maximum": 12345678901234567890, "minimum": 1E400},` +
+		` "é<&>\u2028": {"description": "less < more > and & \u003c \ud83d\ude00 \ud800", "type": "string"}, "n": {"const": 1}}}}, {"name": "z"}]}`
+	catalog, server := openCatalog(t), testServer(t, upstreamtest.Listed)
+	file := filepath.Join(t.TempDir(), "list.json")
+	server.Env["LISTED"] = file
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log syncBuffer
+	open := func() *proxy.Proxy {
+		return newProxyWith(t, proxy.Options{
+			Catalog: catalog, BlockChanged: true, Servers: []discovery.Server{server}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+	}
+	described := func(p *proxy.Proxy) string {
+		t.Helper()
+		doc, err := p.Describe(t.Context(), "listed", "odd", discovery.Full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	write(list)
+	for range 3 { // the first time it is listed before it is called, then it is known
+		p := open()
+		if doc := described(p); strings.Contains(doc, "changed") {
+			t.Errorf("it is described as %q", doc)
+		}
+		call(t, p, "listed", "odd", "")
+		if doc := described(p); strings.Contains(doc, "changed") || p.Servers()[0].Changed != 0 || len(catalog.Changes(server)) != 0 {
+			t.Errorf("then as %q, changes are %v", doc, catalog.Changes(server))
+		}
+		_ = p.Close()
+	}
+	write(strings.Replace(list, "less < more", "less << more", 1))
+	for _, way := range []string{"live", "known"} {
+		p := open()
+		if way == "live" {
+			_, err := p.Call(t.Context(), "listed", "odd", nil)
+			wantError(t, err, proxy.Policy, "is not what the user approved since 2")
+		}
+		if doc := described(p); !strings.Contains(doc, "changed since 2") {
+			t.Errorf("%s: %q", way, doc)
+		}
+		_ = p.Close()
+	}
+	if got := log.count("tools are not what they were"); got != 2 {
+		t.Errorf("%d warnings of two proxies: %s", got, log.String())
+	}
+	if n, err := catalog.Approve(server, nil); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	p := open()
+	if doc := described(p); strings.Contains(doc, "changed") { // known
+		t.Errorf("after the approval: %q", doc)
+	}
+	call(t, p, "listed", "odd", "") // live
+	if len(catalog.Changes(server)) != 0 || p.Servers()[0].Changed != 0 {
+		t.Errorf("after the approval: %v", catalog.Changes(server))
+	}
+}
+
+// A syncBuffer is a log that tests look at.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(data)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (b *syncBuffer) count(text string) int { return strings.Count(b.String(), text) }
 
 // Only what is not known is asked, and nothing goes on running.
 func TestFill(t *testing.T) {

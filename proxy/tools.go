@@ -370,7 +370,11 @@ func readTool(raw json.RawMessage) (discovery.Tool, bool) {
 		if len(*schema) > maxSchema {
 			*schema = nil
 		}
-		*schema = bytes.Clone(*schema) // not a part of the whole page
+		if *schema != nil { // as the catalog has it, and not a part of the whole page
+			var compact bytes.Buffer
+			_ = json.Compact(&compact, *schema) // valid: it has been decoded
+			*schema = compact.Bytes()
+		}
 	}
 	return tool, true
 }

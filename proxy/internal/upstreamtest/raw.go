@@ -145,6 +145,12 @@ func (r *raw) list(cursor string) string {
 		next = fmt.Sprintf("page-%d", page+1)
 	case Circular:
 		next = "page-1"
+	case Listed:
+		data, err := os.ReadFile(os.Getenv("LISTED"))
+		if err != nil {
+			panic(err)
+		}
+		return strings.TrimSpace(string(data))
 	case Odd:
 		tools = `{"name":"listed","inputSchema":"none"}`
 	case Deep:

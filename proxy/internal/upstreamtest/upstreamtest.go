@@ -32,6 +32,7 @@ const (
 	Endless   = "endless"   // like Legacy, with one more page of tools always
 	Circular  = "circular"  // like Legacy, with a last page that points to itself
 	Duplicate = "duplicate" // like Legacy, with two tools of one name and some that are unusable
+	Listed    = "listed"    // like Legacy, with the tools that the file named by LISTED has, one JSON text on one line
 	Odd       = "odd"       // like Legacy, with one tool whose schema is none
 	Deep      = "deep"      // like Legacy, with a tool among the others that is nested very deep
 	Flood     = "flood"     // like Legacy, but sends requests without end once a tool is called
