@@ -124,7 +124,9 @@ func (s *session) approve(ctx context.Context, call proxy.ApprovalRequest) (bool
 }
 
 // toolOf is what is allowed for a session.
-func toolOf(call proxy.ApprovalRequest) string { return call.Server + "\n" + call.Tool }
+func toolOf(call proxy.ApprovalRequest) string {
+	return call.Server + "\n" + call.Definition + "\n" + call.Tool
+}
 
 // refusal says why a cell cannot have its user asked, nil if it can. The session's
 // mu is held.

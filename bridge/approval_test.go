@@ -63,6 +63,7 @@ func (guarded) ServeCallbacks(ctx context.Context, conn *wire.Conn, _ map[string
 			resp := &wire.Message{ID: m.ID}
 			ok, err := bridge.Approver{}.Approve(callCtx, proxy.ApprovalRequest{
 				Server: "srv", Tool: params.Tool, Arguments: params.Arguments, ID: params.Tool + params.Arguments,
+				Definition: strings.TrimRight(params.Arguments, "0123456789"),
 			})
 			switch {
 			case err != nil:
@@ -330,6 +331,19 @@ func TestApprovalForASession(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is allowed for a session is a tool of one definition: a server that is
+// started in another way is another one.
+func TestApprovalForASessionIsOfADefinition(t *testing.T) {
+	inOffice(t, protocols[0], bridge.Options{}, always("accept", "session"), func(t *testing.T, o *office) {
+		for _, call := range []string{"a:1", "a:new1", "a:1", "a:new1"} { // the definition is what stands before the 1
+			o.run(t, object{"code": "approve " + call})
+		}
+		if asked := o.questions(); len(asked) != 2 {
+			t.Errorf("asked %q", asked)
+		}
+	})
 }
 
 // However much a cell asks for, its user is asked a few times.

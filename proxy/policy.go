@@ -31,7 +31,10 @@ type ApprovalRequest struct {
 	Server    string
 	Tool      string
 	Arguments string // JSON; what is not printable is escaped in it, and what is cut off is told
-	ID        string // the same for the same server, tool and arguments, and for no other
+	ID        string // the same for the same definition, tool and arguments, and for no other
+	// Definition is the server's fingerprint: under the same name another one is
+	// another server, for which what was said of the first one does not count.
+	Definition string
 }
 
 // A permit is what a call was allowed to send. It outlives an attempt that has
@@ -127,11 +130,12 @@ func ApprovalHint() string { return approvalHint }
 
 func (u *upstream) approvalRequest(name string, args json.RawMessage) ApprovalRequest {
 	hash := sha256.New()
-	for _, part := range [][]byte{[]byte(u.server.Name), {0}, []byte(name), {0}, args} { // names have no zero
+	definition := u.server.Fingerprint()
+	for _, part := range [][]byte{[]byte(u.server.Name), {0}, []byte(definition), {0}, []byte(name), {0}, args} { // names have no zero
 		hash.Write(part)
 	}
 	return ApprovalRequest{
 		Server: printable(u.server.Name), Tool: printable(name),
-		Arguments: u.text.arguments(args), ID: hex.EncodeToString(hash.Sum(nil)),
+		Arguments: u.text.arguments(args), ID: hex.EncodeToString(hash.Sum(nil)), Definition: definition,
 	}
 }
