@@ -42,6 +42,7 @@ type Change struct {
 	Tool   string
 	Since  time.Time // when it was first seen to be another
 	Before string    // its description as it was approved, fit to be shown, in short
+	Digest string    // of what it is now
 }
 
 // digest identifies all that a server says of a tool, not how it writes that.
@@ -99,7 +100,7 @@ func (c *Catalog) Changes(s Server) []Change {
 	var changes []Change
 	for name, tool := range c.approved(s) {
 		if tool.Now != "" {
-			changes = append(changes, Change{Tool: name, Since: tool.Changed, Before: tool.Description})
+			changes = append(changes, Change{Tool: name, Since: tool.Changed, Before: tool.Description, Digest: tool.Now})
 		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Tool, b.Tool) })
@@ -159,7 +160,7 @@ func changesOf(known map[string]*seen, tools []Tool) map[string]Change {
 	changes := map[string]Change{}
 	for _, tool := range tools {
 		if is := known[tool.Name]; is != nil && is.Now != "" {
-			changes[tool.Name] = Change{Tool: tool.Name, Since: is.Changed, Before: is.Description}
+			changes[tool.Name] = Change{Tool: tool.Name, Since: is.Changed, Before: is.Description, Digest: is.Now}
 		}
 	}
 	return changes

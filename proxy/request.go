@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,11 +126,18 @@ func (u *upstream) broken(ctx context.Context, s *session, what string, sent boo
 	if u.proxy.isClosed() {
 		return closedError()
 	}
-	s.awaitExit(ctx)
+	ours := !sent && s.usage.isClosed() // it may run on for other requests
+	if !ours {
+		s.awaitExit(ctx)
+	}
 	e := &Error{Kind: ServerFailed, Err: err}
 	if !sent {
+		why := s.why()
+		if ours {
+			why = cmp.Or(s.ownReason(), "was stopped")
+		}
 		e.Err = errNotSent
-		e.Message = fmt.Sprintf("server %s %s before %s was called", quoteName(u.server.Name), s.why(), what)
+		e.Message = fmt.Sprintf("server %s %s before it was asked for %s", quoteName(u.server.Name), why, what)
 		return e
 	}
 	e.Message = fmt.Sprintf("server %s %s during the call of %s, which may or may not have taken effect%s",

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // review marks the tools of a new toolset that changed since the user has
@@ -22,8 +25,10 @@ func (u *upstream) review(set *toolset) *toolset {
 	if len(changed) == 0 {
 		return set
 	}
-	u.logger.Warn("tools are not what they were when they were approved", "tools", len(changed), "blocked", u.proxy.opts.BlockChanged,
-		"command", "mcp-bridge servers approve "+quoteName(u.server.Name))
+	if n := u.warned.add(changed); n > 0 {
+		u.logger.Warn("tools are not what they were when they were approved", "tools", n, "blocked", u.proxy.opts.BlockChanged,
+			"command", "mcp-bridge servers approve "+quoteName(u.server.Name))
+	}
 	set.docs = slices.Clone(set.docs)
 	for i, doc := range set.docs {
 		if change, ok := changed[doc.Name]; ok {
@@ -31,6 +36,29 @@ func (u *upstream) review(set *toolset) *toolset {
 		}
 	}
 	return set
+}
+
+// warned are the changes that the user has been told of. Its methods may be called
+// concurrently.
+type warned struct {
+	mu    sync.Mutex
+	about map[string]string // tools to what they changed to
+}
+
+// add returns how many of these changes are new to the user.
+func (w *warned) add(changed map[string]discovery.Change) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.about == nil {
+		w.about = map[string]string{}
+	}
+	for name, change := range changed {
+		if w.about[name] != change.Digest {
+			w.about[name] = change.Digest
+			n++
+		}
+	}
+	return n
 }
 
 // isOutdated reports whether the user may have approved what changed.

@@ -45,6 +45,36 @@ func TestChangedToolsAreMarked(t *testing.T) {
 	}
 }
 
+// Of a change is told once, however often it is met; of another one again.
+func TestAChangeIsLoggedOnce(t *testing.T) {
+	catalog, server := openCatalog(t), testServer(t, upstreamtest.Listed)
+	file := filepath.Join(t.TempDir(), "list.json")
+	server.Env["LISTED"] = file
+	if err := os.WriteFile(file, []byte(`{"tools": [{"name": "a", "description": "<new>"}, {"name": "b", "description": "new"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	was := []discovery.Tool{{Name: "a", Description: "old"}, {Name: "b", Description: "old"}}
+	if _, err := catalog.Review(server, was); err != nil {
+		t.Fatal(err)
+	}
+	now := discovery.Tool{Name: "a", Description: "<new>"}
+	if err := catalog.Put(server, []discovery.Tool{now, was[1]}); err != nil {
+		t.Fatal(err)
+	}
+	var log syncBuffer
+	p := newProxyWith(t, proxy.Options{Catalog: catalog, Servers: []discovery.Server{server}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p.Servers() // as the catalog has it: a changed
+	call(t, p, "listed", "a", "")
+	eventually(t, "it was listed", func() bool { return p.Servers()[0].Changed == 2 }) // b did, too
+	if _, err := catalog.Approve(server, []string{"b"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the approval counts", func() bool { return p.Servers()[0].Changed == 1 })
+	if all, one := log.count("tools are not what"), log.count("tools=1 blocked=false"); all != 2 || one != 2 {
+		t.Errorf("logged: %s", log.String())
+	}
+}
+
 func TestChangedToolsAreBlocked(t *testing.T) {
 	catalog, server := openCatalog(t), testServer(t, upstreamtest.Good)
 	seenAs(t, catalog, server)

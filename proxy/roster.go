@@ -224,6 +224,6 @@ func (u *upstream) rest(ctx context.Context, s *session) {
 	}
 	if idle > 0 && s.usage.closeAfter(ctx, idle) {
 		u.logger.Info("server stopped: nobody has used it", "seconds", int(idle.Seconds()))
-		s.stop("")
+		s.stop(unusedReason)
 	}
 }

@@ -243,7 +243,7 @@ func (s *session) stop(reason string) {
 // retire stops a session that has never been used.
 func (s *session) retire() {
 	if s.usage.closeUnused() {
-		s.stop("")
+		s.stop(unusedReason)
 	}
 }
 
@@ -271,14 +271,23 @@ func (s *session) fault() error {
 	return nil
 }
 
-// why describes how a session that is over ended.
-func (s *session) why() string {
+// unusedReason is why a session is stopped that is not needed.
+const unusedReason = "was stopped, for nobody used it,"
+
+// ownReason is why the proxy stopped the session, "" if it did not, or has not yet.
+func (s *session) ownReason() string {
 	select {
 	case <-s.stopping:
-		if s.reason != "" {
-			return s.reason
-		}
+		return s.reason
 	default:
+		return ""
+	}
+}
+
+// why describes how a session that is over ended.
+func (s *session) why() string {
+	if own := s.ownReason(); own != "" {
+		return own
 	}
 	if fault := s.fault(); fault != nil {
 		return "was stopped: " + fault.Error()

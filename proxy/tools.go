@@ -149,11 +149,15 @@ func (u *upstream) noTool(set *toolset, tool string) *Error {
 
 // follow keeps the toolset up to date while a session lives.
 func (u *upstream) follow(ctx context.Context, s *session) {
-	onChange(ctx, s.changed, func() {
-		if _, _, err := u.list(ctx, s); err != nil && ctx.Err() == nil {
-			u.logger.Warn("tools were not listed", "error", err)
-		}
-	})
+	onChange(ctx, s.changed, func() { u.relist(ctx, s) })
+}
+
+// relist lists the tools for nobody in particular.
+func (u *upstream) relist(ctx context.Context, s *session) {
+	_, _, err := u.list(ctx, s)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errNotSent) && !u.proxy.isClosed() {
+		u.logger.Warn("tools were not listed", "error", err)
+	}
 }
 
 // onChange calls list at once, and after changes until ctx is done: soon after
@@ -195,12 +199,13 @@ func (u *upstream) list(ctx context.Context, s *session) (set *toolset, begun bo
 	return set, begun, err
 }
 
-// listFailure returns why the last listing failed, nil if it did not.
+// listFailure returns why the last listing failed, nil if it did not, or the server
+// was never asked, for the proxy was ending it.
 func (u *upstream) listFailure() *Error {
 	t := &u.tools
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.listing == nil || !t.listing.landed() || t.listing.err == nil {
+	if t.listing == nil || !t.listing.landed() || t.listing.err == nil || errors.Is(t.listing.err, errNotSent) {
 		return nil
 	}
 	return asError(t.listing.err)
@@ -211,7 +216,7 @@ func (u *upstream) listNow(ctx context.Context, s *session) (*toolset, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.proxy.opts.StartTimeout)
 	defer cancel()
 	if !s.usage.hold() {
-		return nil, u.broken(ctx, s, "listing its tools", false, errNotSent)
+		return nil, u.broken(ctx, s, "its tools", false, errNotSent)
 	}
 	defer s.usage.end()
 	l := &listing{}

@@ -43,6 +43,7 @@ type running struct {
 	failed    *Error            // of the last start; nil if it succeeded
 	failedAt  time.Time
 
+	warned  warned
 	tools   toolbox // these have locks of their own
 	lessons lessons
 }
@@ -222,6 +223,9 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 		return nil, u.retiredError()
 	}
 	if err != nil {
+		if u.proxy.isClosed() {
+			return nil, closedError() // a start that we cut short is no failure
+		}
 		e := u.startError(ctx, err)
 		u.failures++
 		u.failed, u.failedAt = e, time.Now()
