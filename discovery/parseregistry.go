@@ -16,6 +16,12 @@ func (p configParser) registry(def *definition, n *jsonNode) error {
 		return err
 	}
 	s.Description = cleanText(n.get("description").str(), maxServerDescription)
+	if off := n.get("disabled"); off != nil && !off.is(kindNull) { // ours: `servers disable` writes it
+		var err error
+		if s.Disabled, err = p.boolean("disabled", off); err != nil {
+			return err
+		}
+	}
 	r := registryReader{configParser: p, def: def}
 	for _, pkg := range n.get("packages").list() {
 		if ok, err := r.pkg(pkg); ok || err != nil {

@@ -414,6 +414,11 @@ func (r *root) editServer(name, done string, change func(configedit.Format, []by
 	if err != nil {
 		return cannotEdit(file, err)
 	}
+	if check != nil && def.Dialect != "" { // else what it says cannot be read, before or after
+		if now, err := definitionIn(file, after, def); err != nil || !check(now) {
+			return configError("change the definition by hand", "%s is left as it is: another setting of it decides whether %s is enabled", file, name)
+		}
+	}
 	if after == nil {
 		err = os.Remove(file)
 	} else if !bytes.Equal(before, after) {
@@ -422,12 +427,6 @@ func (r *root) editServer(name, done string, change func(configedit.Format, []by
 	if err != nil {
 		return err
 	}
-	if check != nil {
-		now, err := r.definition(name)
-		if err == nil && now.Server.Command+now.Server.URL != "" && !check(now.Server) {
-			return configError("", "%s: another setting of the file decides whether %s is enabled", file, name)
-		}
-	}
 	fmt.Fprintf(r.io.Err, done, oneLined(name), oneLined(file))
 	if i := slices.Index(r.ownFiles(), file); i >= 0 && after != nil && check == nil {
 		if other, ok := r.definedIn(name); ok {
@@ -435,6 +434,26 @@ func (r *root) editServer(name, done string, change func(configedit.Format, []by
 		}
 	}
 	return nil
+}
+
+// definitionIn reads a server from what its file is to be.
+func definitionIn(file string, text []byte, def discovery.Definition) (server discovery.Server, err error) {
+	dir, err := os.MkdirTemp("", "mcp-bridge-") // of mode 0700
+	if err != nil {
+		return server, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, filepath.Base(file)) // some are named after their file
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return server, err
+	}
+	definitions, _ := discovery.ReadFile(path)
+	for _, now := range definitions {
+		if now.Server.Name == def.Server.Name && now.Project == def.Project {
+			return now.Server, nil
+		}
+	}
+	return server, errors.New("the definition is not found in it")
 }
 
 // cannotEdit says what to change by hand.

@@ -186,6 +186,37 @@ func TestServersEdit(t *testing.T) {
 	}
 }
 
+// Nothing is written that would not be what was asked for.
+func TestServersDisableIsChecked(t *testing.T) {
+	home := ownHome(t, map[string]string{
+		"server.json":  `{"name": "io.example/one", "description": "x", "packages": [{"registryType": "npm", "identifier": "one", "transport": {"type": "stdio"}}]}`,
+		"wrapped.json": `{"server": {"name": "io.example/wrapped", "packages": [{"registryType": "npm", "identifier": "two"}]}, "_meta": {}}`,
+		"gemini.json":  `{"mcp": {"excluded": ["two"]}, "mcpServers": {"two": {"command": "x"}}}`,
+		"bad.json":     `{"mcpServers": {"three": {"command": 3}}}`,
+	})
+	mustRun(t, "", "servers", "disable", "one")
+	if got := fileText(t, home, "MCPs", "server.json"); !strings.Contains(got, `"disabled": true`) {
+		t.Error(got)
+	}
+	if stdout, _ := mustRun(t, "", "servers", "list"); !strings.Contains(stdout, "disabled") {
+		t.Error(stdout)
+	}
+	mustRun(t, "", "servers", "enable", "one")
+	if got := fileText(t, home, "MCPs", "server.json"); strings.Contains(got, "disabled") {
+		t.Error(got)
+	}
+	mustRun(t, "", "servers", "disable", "wrapped")
+	if got := fileText(t, home, "MCPs", "wrapped.json"); !strings.Contains(got, `"disabled": true}, "_meta"`) {
+		t.Error(got)
+	}
+	before := fileText(t, home, "MCPs", "gemini.json")
+	code, _, stderr := run(t, "", "servers", "enable", "two")
+	if code != exitConfig || !strings.Contains(stderr, "is left as it is") || !strings.Contains(stderr, "hint: ") || fileText(t, home, "MCPs", "gemini.json") != before {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	mustRun(t, "", "servers", "disable", "three") // one that cannot be used can be switched off
+}
+
 func TestServersListShowsInvalidOnes(t *testing.T) {
 	ownHome(t, map[string]string{
 		"a.json": `{"mcpServers": {"good": {"command": "x"}, "bad": {"command": 3}, "bridge": {"command": "mcp-bridge", "args": ["run"]}}}`,

@@ -25,7 +25,7 @@ func places(dialect, project string) [][]string {
 
 // A Place is where a server is defined.
 type Place struct {
-	Path    []string // of the object of servers; empty if the file is that of one server
+	Path    []string // of the object of servers; of the server itself if the file is that of one
 	Key     string   // the server's name there
 	Whole   bool     // the file defines this server, and nothing else
 	Dialect string
@@ -36,7 +36,11 @@ type Place struct {
 func Locate(path string, data []byte, def discovery.Definition) (Place, bool) {
 	format := configedit.FormatOf(path)
 	if def.Dialect == discovery.DialectSingle || def.Dialect == discovery.DialectRegistry {
-		return Place{Whole: true, Key: def.Server.Name, Dialect: def.Dialect}, true
+		place := Place{Whole: true, Key: def.Server.Name, Dialect: def.Dialect}
+		if _, wrapped := configedit.Lookup(format, data, "server").(map[string]any); wrapped && def.Dialect == discovery.DialectRegistry {
+			place.Path = []string{"server"} // as the registry's API has it
+		}
+		return place, true
 	}
 	dialects := []string{def.Dialect}
 	if def.Dialect == "" {
