@@ -96,7 +96,7 @@ func (e expander) server(s *Server) error {
 	case x.err != nil:
 		return x.err
 	case len(x.missing) > 0:
-		return missingError(x.missing)
+		return &VariableError{x.missing}
 	case len(x.unasked) > 0:
 		return &InputError{Server: s.Name, Inputs: x.unasked}
 	case s.Remote():
@@ -153,15 +153,20 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func missingError(names []string) error {
+// A VariableError is why a server is left out whose definition needs environment
+// variables that are not set.
+type VariableError struct{ Names []string }
+
+func (e *VariableError) Error() string {
+	names := e.Names
 	if len(names) == 1 {
-		return fmt.Errorf("environment variable %s is not set (set it, or write ${%[1]s:-default})", names[0])
+		return fmt.Sprintf("environment variable %s is not set (set it, or write ${%[1]s:-default})", names[0])
 	}
 	const shown = 10
 	if len(names) > shown {
 		names = append(names[:shown:shown], "…")
 	}
-	return fmt.Errorf("environment variables %s are not set (set them, or write ${NAME:-default})", strings.Join(names, ", "))
+	return fmt.Sprintf("environment variables %s are not set (set them, or write ${NAME:-default})", strings.Join(names, ", "))
 }
 
 // text expands one string, and notes in x the variables and inputs it lacked.

@@ -44,6 +44,8 @@ type LoadOptions struct {
 	// user does so elsewhere. in is what the file says of the input; its ID is
 	// always set. nil has no values.
 	Input func(id string, in Input) (string, bool)
+	// InputFiles are files that change when what Input gives does, for Watch.
+	InputFiles []string
 	// Workspace is the folder that ${workspaceFolder} means; default Project, and
 	// without one the working directory. In the blocks of projects of
 	// ~/.claude.json it is the folder of each.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,4 +244,36 @@ func TestWatchBurst(t *testing.T) {
 	if n := len(w.configs); n > 0 {
 		t.Errorf("%d more configurations came", n)
 	}
+}
+
+// A value that the user gives while a bridge runs counts.
+func TestWatchSeesInputs(t *testing.T) {
+	dir, stamp := t.TempDir(), filepath.Join(t.TempDir(), "state", "stamp")
+	if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(`{"mcpServers": {"a": {"command": "${input:x}"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var value atomic.Pointer[string]
+	w := &watched{t: t, dir: dir, configs: make(chan *discovery.Config, 100)}
+	opts := discovery.LoadOptions{Dirs: []string{dir}, InputFiles: []string{stamp}, Input: func(string, discovery.Input) (string, bool) {
+		if v := value.Load(); v != nil {
+			return *v, true
+		}
+		return "", false
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- discovery.Watch(ctx, opts, func(c *discovery.Config) { w.configs <- c }) }()
+	w.wants()
+	for _, text := range []string{"one", "two"} {
+		value.Store(&text)
+		if err := os.MkdirAll(filepath.Dir(stamp), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(stamp, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.wants("a=" + text)
+	}
+	cancel()
+	<-done
 }

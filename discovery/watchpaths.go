@@ -43,6 +43,9 @@ func pathsToWatch(opts LoadOptions) *watchPaths {
 			w.walk(path)
 		}
 	}
+	for _, file := range opts.InputFiles {
+		w.walk(file)
+	}
 	if opts.Project != "" {
 		w.walk(filepath.Join(opts.Project, projectFile))
 	}

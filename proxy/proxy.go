@@ -194,6 +194,8 @@ func (p *Proxy) upstream(server string) (*upstream, error) {
 			names[i] = u.server.Name
 		}
 		return nil, errorf(UnknownServer, DidYouMean(server, names, "see tools.servers()"), "there is no server %s", quoteName(server))
+	case u.server.Disabled && p.note(u.server.Name) != "":
+		return nil, errorf(UnknownServer, "", "server %s is not there: %s", quoteName(u.server.Name), p.note(u.server.Name))
 	case u.server.Disabled:
 		return nil, errorf(UnknownServer, "the user can enable it in its definition", "server %s is disabled", quoteName(u.server.Name))
 	}
@@ -216,10 +218,6 @@ type ServerInfo struct {
 // starts none.
 func (p *Proxy) Servers() []ServerInfo {
 	all := p.all()
-	var notes map[string]string
-	if n := p.notes.Load(); n != nil {
-		notes = *n
-	}
 	infos := make([]ServerInfo, len(all.order))
 	for i, u := range all.order {
 		state, failed := u.state()
@@ -236,7 +234,7 @@ func (p *Proxy) Servers() []ServerInfo {
 		if failed != nil {
 			infos[i].Error = failed.Message
 		} else {
-			infos[i].Error = notes[u.server.Name]
+			infos[i].Error = p.note(u.server.Name)
 		}
 		if set := u.known(); set != nil {
 			n := len(u.shown(set))

@@ -163,6 +163,14 @@ func (p *Proxy) Reload(servers []discovery.Server) {
 // if nothing worse is. Notes are shown to models. The caller must not change them.
 func (p *Proxy) SetNotes(notes map[string]string) { p.notes.Store(&notes) }
 
+// note is that of one server, or "".
+func (p *Proxy) note(server string) string {
+	if notes := p.notes.Load(); notes != nil {
+		return (*notes)[server]
+	}
+	return ""
+}
+
 // retire ends what runs of a definition that no longer counts. The channel is
 // closed when nothing does, or calls are waited for, which may take long; nil is
 // as good as closed.

@@ -145,10 +145,12 @@ func (r *root) open(ctx context.Context, opts appOptions) (*app, error) {
 		return nil, err
 	}
 	config := r.config()
-	tools, err := r.proxy(config, log, bridge.Approver{})
+	servers, notes := withInvalid(config)
+	tools, err := r.proxy(&discovery.Config{Servers: servers}, log, bridge.Approver{})
 	if err != nil {
 		return nil, err
 	}
+	tools.SetNotes(notes)
 	a := &app{engine: engine, tools: tools, exit: r.io.Exit}
 	a.bridge = bridge.New(bridge.Options{
 		Engine:         engine,

@@ -54,7 +54,12 @@ func (r *root) loadOptions() discovery.LoadOptions {
 			project = "."
 		}
 	}
+	var inputFiles []string
+	if store, err := r.inputStore(); err == nil {
+		inputFiles = store.Files()
+	}
 	return discovery.LoadOptions{
+		InputFiles: inputFiles,
 		Project:    project,
 		Dirs:       r.settings.configDirs,
 		Files:      moreFiles(),

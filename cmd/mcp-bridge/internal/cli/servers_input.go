@@ -47,7 +47,7 @@ func (r *root) serversInputCommand() *cobra.Command {
 						return err
 					}
 				}
-				return nil
+				return store.Changed()
 			}
 			return r.askInputs(store, def.Inputs, again)
 		},
@@ -76,7 +76,13 @@ func (r *root) input(id string, _ discovery.Input) (string, bool) {
 }
 
 // askInputs asks for values, unless they are known, and keeps them.
-func (r *root) askInputs(store *inputs.Store, wanted []discovery.Input, again bool) error {
+func (r *root) askInputs(store *inputs.Store, wanted []discovery.Input, again bool) (err error) {
+	given := false
+	defer func() {
+		if given { // those before a failure count, too
+			err = errors.Join(err, store.Changed())
+		}
+	}()
 	lines := bufio.NewReader(io.LimitReader(r.io.In, 1<<20))
 	for _, in := range wanted {
 		if _, known := store.Get(in.ID); known && !again {
@@ -90,6 +96,7 @@ func (r *root) askInputs(store *inputs.Store, wanted []discovery.Input, again bo
 		if err != nil {
 			return err
 		}
+		given = true
 		fmt.Fprintf(r.io.Err, "%s is kept in %s\n", oneLined(in.ID), oneLined(where))
 	}
 	return nil

@@ -312,6 +312,9 @@ func TestServersInput(t *testing.T) {
 		!strings.Contains(stderr, "must be one of eu and us") {
 		t.Errorf("%s", stderr)
 	}
+	if fileText(t, home, ".local", "state", "mcp-bridge", "inputs.changed") == "" {
+		t.Error("bridges that run hear nothing of it")
+	}
 	stdout, stderr := mustRun(t, "", "servers", "list")
 	if strings.Contains(stderr, "warning") || strings.Contains(stdout, "s3cret") {
 		t.Errorf("%s%s", stdout, stderr)

@@ -21,6 +21,7 @@ import (
 const (
 	service  = "mcp-bridge"
 	fileName = "inputs.json"
+	stamp    = "inputs.changed" // what is in the keyring tells nobody that it changed
 	maxFile  = 4 << 20
 	maxValue = 64 << 10
 
@@ -77,6 +78,25 @@ func hasKeyring(goos string, lookup func(string) (string, bool)) bool {
 	dir, _ := lookup("XDG_RUNTIME_DIR")
 	info, err := os.Stat(filepath.Join(dir, "bus"))
 	return filepath.IsAbs(dir) && err == nil && info.Mode()&fs.ModeSocket != 0
+}
+
+// Files change when a value does.
+func (s *Store) Files() []string {
+	if s.dir == "" {
+		return nil
+	}
+	return []string{filepath.Join(s.dir, fileName), filepath.Join(s.dir, stamp)}
+}
+
+// Changed tells bridges that run that values were set or forgotten.
+func (s *Store) Changed() error {
+	if s.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, stamp), []byte(time.Now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
 }
 
 // Get returns a value, and false if there is none that can be read.
