@@ -97,13 +97,15 @@ func (r *root) addServer(f addFlags, args []string, dash int) error {
 	for _, def := range definitions {
 		fmt.Fprintf(r.io.Err, "added %s to %s\n", oneLined(def.Server.Name), oneLined(file))
 	}
-	if len(wanted) == 0 {
+	var names []string
+	for _, def := range definitions {
+		names = append(names, def.Server.Name)
+	}
+	if len(wanted) == 0 || !isTerminal(r.io.In) {
+		r.tellUnready(names)
 		return nil
 	}
-	if !isTerminal(r.io.In) {
-		fmt.Fprintf(r.io.Err, "`mcp-bridge servers input %s` asks for the values that it needs\n", oneLined(definitions[0].Server.Name))
-		return nil
-	}
+	defer r.tellUnready(names)
 	store, err := r.inputStore()
 	if err != nil {
 		return err

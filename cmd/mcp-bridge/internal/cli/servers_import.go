@@ -55,7 +55,7 @@ func (r *root) serversImportCommand() *cobra.Command {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
 	flags.BoolVar(&f.move, "move", false, "leave only the bridge in the clients' files")
 	flags.BoolVar(&f.undo, "undo", false, "take the last import back")
-	flags.BoolVar(&f.force, "force", false, "with --undo: also where a file was changed since")
+	flags.BoolVar(&f.force, "force", false, "with --undo: also where a file was changed since, and the edit alone cannot be undone; what was changed is lost from it, and copied to the state directory")
 	addJSON(flags, &f.json)
 	return cmd
 }
@@ -192,6 +192,7 @@ func (r *root) writeImport(plan *importer.Plan, clients []discovery.Client, dir 
 	d := r.display()
 	file := ""
 	copied := map[string]int{}
+	var names []string
 	var t *table
 	flush := func() error {
 		if t == nil {
@@ -209,8 +210,9 @@ func (r *root) writeImport(plan *importer.Plan, clients []discovery.Client, dir 
 			t = d.newTable()
 		}
 		t.add(importRow(item, home)...)
-		if item.Result == importer.Copied {
+		if isNew(item) {
 			copied[item.To]++
+			names = append(names, item.As)
 		}
 	}
 	if err := flush(); err != nil {
@@ -232,13 +234,52 @@ func (r *root) writeImport(plan *importer.Plan, clients []discovery.Client, dir 
 		summary = fmt.Sprintf("%s %scopied to %s (%s)", counted(n, "server"), done, importer.Short(dir, home), strings.Join(files, ", "))
 	}
 	if len(plan.Bridges) > 0 {
-		summary += fmt.Sprintf("; the bridge %sput into %s", done, counted(len(plan.Bridges), "client's file"))
+		summary += fmt.Sprintf("; the bridge %sput into %s", done, clientsFiles(len(plan.Bridges)))
 	}
 	fmt.Fprintln(r.io.Err, summary+would)
+	if !f.dryRun {
+		r.tellUnready(names)
+	}
 	if !f.dryRun && len(plan.Changes) > 0 {
 		fmt.Fprintln(r.io.Err, "`mcp-bridge servers import --undo` takes this back; `mcp-bridge servers check` starts each server")
 	}
 	return nil
+}
+
+// isNew reports whether a server is in the folder from now on.
+func isNew(item importer.Item) bool {
+	return item.Result == importer.Copied || item.Result == importer.Moved
+}
+
+func clientsFiles(n int) string {
+	if n == 1 {
+		return "1 client's file"
+	}
+	return fmt.Sprintf("%d clients' files", n)
+}
+
+// tellUnready says which of these servers will not work yet, and what is to do.
+func (r *root) tellUnready(names []string) {
+	config := r.loadConfig()
+	for _, name := range names {
+		why := ""
+		for _, problem := range config.Problems {
+			if problem.Server == name && why == "" && !errors.Is(problem.Err, discovery.ErrSelf) {
+				why = problem.Err.Error()
+			}
+		}
+		for _, s := range config.Servers {
+			if s.Name != name {
+				continue
+			}
+			if why = ""; s.Remote() && !s.Disabled {
+				why = "it has a url, which the bridge does not connect to yet"
+			}
+		}
+		if why != "" {
+			fmt.Fprintf(r.io.Err, "%s does not work yet: %s\n", oneLined(name), oneLined(why))
+		}
+	}
 }
 
 func importRow(item importer.Item, home string) []cell {
@@ -249,9 +290,9 @@ func importRow(item importer.Item, home string) []cell {
 	if item.Project != "" {
 		name = append(name, span{" in " + importer.Short(item.Project, home), faint})
 	}
-	what := cell{{item.Result, map[string]style{importer.Copied: green, importer.Left: yellow}[item.Result]}}
+	what := cell{{item.Result, map[string]style{importer.Copied: green, importer.Moved: green, importer.Left: yellow}[item.Result]}}
 	note := item.Note
-	if item.Result == importer.Copied {
+	if isNew(item) {
 		to := importer.Short(item.To, home)
 		if item.As != item.Server {
 			to += " as " + item.As
@@ -270,7 +311,7 @@ func (r *root) undoImport(f importFlags) error {
 	}
 	files, keptIn, err := importer.Undo(stateDir, f.force)
 	if changed, ok := errors.AsType[*importer.ChangedError](err); ok {
-		return &hintedError{err: changed, code: exitFailure, hint: "add --force to put back what was there before; what is there now is kept then"}
+		return &hintedError{err: changed, code: exitFailure, hint: "--force puts back what was there before the import: what was changed since is lost from these files, and copied to the state directory"}
 	}
 	if err != nil {
 		return err

@@ -346,7 +346,7 @@ func TestServersImportFlags(t *testing.T) {
 		t.Errorf("%s", stderr)
 	}
 	stdout, stderr := mustRun(t, "", "servers", "import", "--dry-run", "--move")
-	if !strings.Contains(stdout, "Cursor, ~/.cursor/mcp.json\n  files  copied  ~/MCPs/cursor.json") || !strings.Contains(stderr, "nothing was changed") || strings.Contains(stdout, "s3cret") {
+	if !strings.Contains(stdout, "Cursor, ~/.cursor/mcp.json\n  files  moved  ~/MCPs/cursor.json") || !strings.Contains(stderr, "nothing was changed") || strings.Contains(stdout, "s3cret") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(home, "MCPs")); !os.IsNotExist(err) || fileText(t, file) != text {
@@ -356,10 +356,10 @@ func TestServersImportFlags(t *testing.T) {
 	if got := fileText(t, file); !strings.Contains(got, `"bridge"`) || strings.Contains(got, "files") {
 		t.Errorf("%s", got)
 	}
-	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := run(t, "", "servers", "import", "--undo"); code != exitFailure || !strings.Contains(stderr, "--force") || fileText(t, file) != "{}" {
+	if code, _, stderr := run(t, "", "servers", "import", "--undo"); code != exitFailure || !strings.Contains(stderr, "--force") || fileText(t, file) != "{" {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	mustRun(t, "", "servers", "import", "--undo", "--force")
@@ -370,6 +370,37 @@ func TestServersImportFlags(t *testing.T) {
 		if code, _, stderr := run(t, "", append([]string{"servers", "import"}, args...)...); code != exitUsage {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}
+	}
+}
+
+func TestServersThatDoNotWorkYetAreTold(t *testing.T) {
+	home := ownHome(t, nil)
+	for dir, text := range map[string]string{
+		".cursor": `{"mcpServers": {"env": {"command": "x", "env": {"T": "${NOT_SET_HERE}"}}, "web": {"url": "https://example.com/mcp"}, "ok": {"command": "x"}}}`,
+		".gemini": `{"mcpServers": {"three": {"command": "z"}}}`,
+	} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		name := map[string]string{".cursor": "mcp.json", ".gemini": "settings.json"}[dir]
+		if err := os.WriteFile(filepath.Join(home, dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, stderr := mustRun(t, "", "servers", "import", "--move")
+	for _, want := range []string{"env does not work yet: environment variable NOT_SET_HERE", "web does not work yet: it has a url", "put into 2 clients' files"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q is missing in\n%s%s", want, stdout, stderr)
+		}
+	}
+	if strings.Contains(stderr, "ok does not") || strings.Count(stdout, "moved") != 3 {
+		t.Errorf("%s%s", stdout, stderr)
+	}
+	if _, stderr = mustRun(t, "", "servers", "add", "docs", "--url", "https://example.com/docs"); !strings.Contains(stderr, "docs does not work yet") {
+		t.Error(stderr)
+	}
+	if _, stderr = mustRun(t, "", "servers", "add", "asks", "--", "x", "${input:token}"); !strings.Contains(stderr, "mcp-bridge servers input asks") {
+		t.Error(stderr)
 	}
 }
 

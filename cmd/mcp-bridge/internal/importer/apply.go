@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
@@ -33,6 +34,8 @@ type journalFile struct {
 	Mode   fs.FileMode
 	Before string // hash of what it was
 	After  string // hash of what it is since
+	Taken  []taken
+	Bridge []string
 }
 
 // An applier does the steps of an import. before is called ahead of each of
@@ -66,7 +69,7 @@ func (p *Plan) apply(a applier) error {
 	}
 	log := journal{Time: time.Now()}
 	for i, change := range p.Changes {
-		file := journalFile{Path: change.Path, Create: change.Create, Mode: change.Mode, Before: sum(change.before), After: sum(change.after)}
+		file := journalFile{Path: change.Path, Create: change.Create, Mode: change.Mode, Before: sum(change.before), After: sum(change.after), Taken: change.taken, Bridge: change.bridge}
 		if !change.Create {
 			file.Backup = fmt.Sprintf("%d%s", i, filepath.Ext(change.Path))
 			if err := a.write(dir, file.Backup, change.before); err != nil {
@@ -124,8 +127,8 @@ func (e *ChangedError) Error() string {
 }
 
 // Undo takes the last import back, and returns the files that it restored or
-// removed. Unless force is set it changes nothing if one of them was changed
-// since; with it, what they are now is kept in the folder that it returns.
+// removed. In a client's file that was changed since only the edit is taken back.
+// Unless force is set it changes nothing if that cannot be done; with it, what they are now is kept in the folder that it returns.
 func Undo(stateDir string, force bool) (files []string, keptIn string, err error) {
 	return undo(stateDir, force, applier{})
 }
@@ -135,13 +138,14 @@ func undo(stateDir string, force bool, a applier) (files []string, keptIn string
 	if err != nil {
 		return nil, "", err
 	}
-	current := make([][]byte, len(log.Files))
+	current, merged := make([][]byte, len(log.Files)), make([][]byte, len(log.Files))
 	var changed []string
 	for i, file := range log.Files {
 		current[i], err = read(file.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && file.Create:
 		case err == nil && (sum(current[i]) == file.After || !file.Create && sum(current[i]) == file.Before):
+		case err == nil && !force && takenBack(dir, file, current[i], &merged[i]):
 		case err == nil || errors.Is(err, fs.ErrNotExist):
 			changed = append(changed, file.Path)
 		default:
@@ -158,7 +162,7 @@ func undo(stateDir string, force bool, a applier) (files []string, keptIn string
 			}
 			keptIn = dir
 		}
-		done, err := restore(dir, file, current[i], a)
+		done, err := restore(dir, file, current[i], merged[i], a)
 		if err != nil {
 			return files, keptIn, err
 		}
@@ -176,9 +180,16 @@ func undo(stateDir string, force bool, a applier) (files []string, keptIn string
 }
 
 // restore makes one file what it was, and reports whether it was not.
-func restore(dir string, file journalFile, current []byte, a applier) (bool, error) {
+// merged is what to make it instead, if it is not nil.
+func restore(dir string, file journalFile, current, merged []byte, a applier) (bool, error) {
 	if err := a.step("restore " + filepath.Base(file.Path)); err != nil {
 		return false, err
+	}
+	if merged != nil {
+		if bytes.Equal(current, merged) {
+			return false, nil
+		}
+		return true, Replace(file.Path, current, merged, file.Mode)
 	}
 	if file.Create {
 		if current == nil {

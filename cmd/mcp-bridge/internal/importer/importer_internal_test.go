@@ -2,10 +2,12 @@ package importer
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -190,7 +192,7 @@ func TestMoveLeavesTheBridge(t *testing.T) {
 func TestUndoRefusesWhatWasChanged(t *testing.T) {
 	m := twoClients(t)
 	m.apply(true)
-	mine := m.read(claudeFile) + " "
+	mine := m.read(claudeFile) + "{" // no JSON any more
 	m.write(claudeFile, mine)
 	cursor := m.read(cursorFile)
 	_, _, err := Undo(m.path("state"), false)
@@ -211,6 +213,32 @@ func TestUndoRefusesWhatWasChanged(t *testing.T) {
 	}
 	if _, _, err := Undo(m.path("state"), false); !errors.Is(err, ErrNothing) {
 		t.Errorf("a further undo: %v", err)
+	}
+}
+
+// A client that writes its file all the time loses nothing of that.
+func TestUndoOfAFileThatWasChanged(t *testing.T) {
+	m := newMachine(t, map[string]string{
+		".claude.json": `{"starts": 1, "mcpServers": {"files": {"command": "x", "args": ["-y"], "env": {"T": "1"}, "timeout": 5}, "web": {"command": "y"}}}`,
+	})
+	m.apply(true)
+	if text := m.read(".claude.json"); strings.Contains(text, "files") || !strings.Contains(text, "bridge") {
+		t.Fatal(text)
+	}
+	m.write(".claude.json", strings.Replace(m.read(".claude.json"), `"starts": 1`, `"starts": 2, "tips": {"a": [1, 2]}`, 1))
+	files, kept, err := Undo(m.path("state"), false)
+	if err != nil || kept != "" || len(files) != 2 {
+		t.Fatalf("%v, %q, %v", files, kept, err)
+	}
+	var got, want any
+	if err := json.Unmarshal([]byte(m.read(".claude.json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(`{"starts": 2, "tips": {"a": [1, 2]}, "mcpServers": {"files": {"command": "x", "args": ["-y"], "env": {"T": "1"}, "timeout": 5}, "web": {"command": "y"}}}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s", m.read(".claude.json"))
 	}
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 // What becomes of a server.
 const (
 	Copied  = "copied"
+	Moved   = "moved"   // copied, and taken from its client
 	Same    = "same"    // its definition is another's, too, which counts
 	Present = "present" // the folder has it already
 	Self    = "self"    // it is the bridge
@@ -49,7 +50,7 @@ type Item struct {
 	File    string `json:"file"` // in which it was found
 	Server  string `json:"server"`
 	Project string `json:"project,omitempty"`
-	Result  string `json:"result"`         // Copied, Same, Present, Self or Left
+	Result  string `json:"result"`         // Copied, Moved, Same, Present, Self or Left
 	As      string `json:"as,omitempty"`   // its name from now on
 	To      string `json:"to,omitempty"`   // the file that has it from now on
 	Note    string `json:"note,omitempty"` // what else there is to say
@@ -74,6 +75,15 @@ type Change struct {
 	Mode   fs.FileMode
 
 	before, after []byte
+
+	taken  []taken  // what the file loses
+	bridge []string // where it gets the bridge; empty if it does not
+}
+
+// taken are members that an object of a file loses.
+type taken struct {
+	Object []string
+	Keys   []string
 }
 
 // A kept server is one that the folder has, or will have.
@@ -190,6 +200,7 @@ func (p *Plan) clientFile(client discovery.Client, path, target string, file *ne
 		return nil
 	}
 	var gone []Place
+	var moved []int // of p.Items
 	dialect := discovery.DialectOwn
 	for i, def := range definitions {
 		if i == 0 && def.Dialect != discovery.DialectProjects {
@@ -204,6 +215,9 @@ func (p *Plan) clientFile(client discovery.Client, path, target string, file *ne
 			item.Note = strings.TrimPrefix(item.Note+"; "+remoteStays, "; ")
 		default:
 			gone = append(gone, place)
+			if item.Result == Copied {
+				moved = append(moved, len(p.Items))
+			}
 		}
 		p.Items = append(p.Items, item)
 	}
@@ -214,7 +228,16 @@ func (p *Plan) clientFile(client discovery.Client, path, target string, file *ne
 	if !p.opts.Move || len(gone) == 0 {
 		return nil
 	}
-	return p.empty(client, path, target, data, gone, dialect, bridged)
+	changes := len(p.Changes)
+	if err := p.empty(client, path, target, data, gone, dialect, bridged); err != nil {
+		return err
+	}
+	for _, i := range moved {
+		if len(p.Changes) > changes {
+			p.Items[i].Result = Moved
+		}
+	}
+	return nil
 }
 
 // item decides what becomes of one server.
@@ -297,6 +320,7 @@ func (p *Plan) empty(client discovery.Client, path, target string, data []byte, 
 		return nil
 	}
 	var err error
+	change := Change{Path: target, before: data}
 	for len(gone) > 0 {
 		object := gone[0].Path
 		var keys []string
@@ -310,6 +334,7 @@ func (p *Plan) empty(client discovery.Client, path, target string, data []byte, 
 		if after, err = configedit.Remove(format, after, object, keys...); err != nil {
 			return left(err)
 		}
+		change.taken = append(change.taken, taken{object, keys})
 	}
 	if dir := filepath.Dir(target); !bridged[dir] {
 		object := places(dialect, "")[0]
@@ -326,6 +351,7 @@ func (p *Plan) empty(client discovery.Client, path, target string, data []byte, 
 		if after, err = configedit.Put(format, after, entry(dialect, p.opts.Command, p.opts.Args), append(slices.Clone(object), name)...); err != nil {
 			return left(err)
 		}
+		change.bridge = append(slices.Clone(object), name)
 		bridged[dir] = true
 		p.Bridges = append(p.Bridges, path)
 	}
@@ -333,6 +359,7 @@ func (p *Plan) empty(client discovery.Client, path, target string, data []byte, 
 	if err != nil {
 		return err
 	}
-	p.Changes = append(p.Changes, Change{Path: target, Mode: info.Mode().Perm(), before: data, after: after})
+	change.Mode, change.after = info.Mode().Perm(), after
+	p.Changes = append(p.Changes, change)
 	return nil
 }
