@@ -104,7 +104,14 @@ internet online look+up google find latest recent > search web
 tomorrow today yesterday tonight week month year weekend now recent recently monday tuesday wednesday thursday friday saturday sunday schedule > current time date
 timezone clock hour gmt utc > time timezone convert
 dataset statistics government census open+data air+quality official public > dataset data gov package
-remember memorize forget recall remind know > memory entity note knowledge observation
+remember memorize recall remind know > memory entity note knowledge observation
+forget > delete remove memory
+store remember memorize > add create save
+person people somebody someone > entity
+big large+file how+big file+size > size info metadata
+when+was last+changed last+modified > info metadata time
+look+for > search find
+make+new new+folder > create
 friend sister brother relationship family colleague > relation entity
 note notes diary journal obsidian > note
 plan steps organize project todo milestone > task plan request

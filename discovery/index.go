@@ -73,6 +73,7 @@ type Index struct {
 type indexedTool struct {
 	server, tool int32
 	name         []nameWord // distinct
+	intent       intent     // of the verb that the name has first
 }
 
 type nameWord struct {
@@ -218,9 +219,22 @@ func (b *builder) addDoc(server, tool int32, t ToolDoc, shared serverWords) {
 			b.addText(fieldEnum, v, false)
 		}
 	}
-	b.ix.docs = append(b.ix.docs, indexedTool{server, tool, nameWords})
+	b.ix.docs = append(b.ix.docs, indexedTool{server, tool, nameWords, b.intent(tool, name)})
 	b.ends = append(b.ends, len(b.counts))
 	b.lengths = append(b.lengths, b.length)
+}
+
+// intent is that of the first verb in a tool's name.
+func (b *builder) intent(tool int32, name []word) intent {
+	if tool < 0 {
+		return intentNone
+	}
+	for _, w := range name {
+		if i := b.ix.synonyms.intentOf(w.text); i != intentNone {
+			return i
+		}
+	}
+	return intentNone
 }
 
 func (b *builder) addText(f textField, text string, isName bool) {

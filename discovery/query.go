@@ -240,7 +240,7 @@ func (c *concept) hint(id int32, rarity, weight float64) {
 // guess finds what an unknown word may be: two words written as one, a slip,
 // or an abbreviation.
 func (q *queryBuilder) guess(c *concept) {
-	if q.corrected >= maxCorrected {
+	if q.corrected >= maxCorrected || q.ix.synonyms.foreign[c.text] {
 		return
 	}
 	q.corrected++

@@ -76,7 +76,7 @@ func (ix *Index) Search(text string, limit int) Result {
 	for _, r := range ranked[:min(limit, len(ranked))] {
 		hits = append(hits, ix.hit(r))
 	}
-	return Result{Hits: hits, Note: q.unknownNote()}
+	return Result{Hits: hits, Note: ix.missingNote(q, ranked[0].doc)}
 }
 
 type ranking struct {
@@ -107,6 +107,7 @@ func (ix *Index) rank(q query) []ranking {
 		highest = max(highest, s.total[doc])
 	}
 	b := bonusesOf(q.long)
+	intents := q.intents(ix.synonyms)
 	var list []ranking
 	for _, doc := range s.touched {
 		if s.total[doc] < worthShowing*highest {
@@ -116,16 +117,14 @@ func (ix *Index) rank(q query) []ranking {
 		if named[ix.docs[doc].server] {
 			score *= 1 + serverBonus
 		}
-		list = append(list, ranking{doc, score})
+		list = append(list, ranking{doc, score * agreement(intents, ix.docs[doc].intent, q.long)})
 	}
 	ix.pull(list, b.pull)
 	for i := range list {
 		list[i].score = math.Round(list[i].score*1000) / 1000
 	}
 	sortRanking(list)
-	if q.long {
-		ix.lowerTwins(list[:min(len(list), maxHits)])
-	}
+	ix.lowerTwins(list[:min(len(list), maxHits)])
 	return list
 }
 
@@ -290,8 +289,39 @@ func (ix *Index) note(q query) string {
 	return fmt.Sprintf("%s; nearest servers: %s", what, strings.Join(near, ", "))
 }
 
-// unknownNote names the words that matched nothing. In a longer text there
-// always are some, and they say nothing.
+// missingNote names the words that are in no tool: those that matched nothing,
+// and where the best tool has not all that was asked for, also those for which
+// others stood. In a longer text there always are some, and they say nothing.
+func (ix *Index) missingNote(q query, best int32) string {
+	if q.long {
+		return ""
+	}
+	missing := slices.Clone(q.unknown)
+	if slices.ContainsFunc(q.concepts, func(c concept) bool { return c.weight > stopWeight && !ix.has(best, c) }) {
+		for _, c := range q.concepts {
+			if _, known := ix.ids[stem(c.text)]; !known && c.weight > stopWeight && !slices.Contains(missing, c.text) && slices.Contains(q.words, c.text) {
+				missing = append(missing, c.text)
+			}
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return ""
+	case 1:
+		return "the word " + quoteWords(missing) + " is in no tool"
+	}
+	return "the words " + quoteWords(missing) + " are in no tool"
+}
+
+// has reports whether anything that stands for the concept is in the tool.
+func (ix *Index) has(doc int32, c concept) bool {
+	return slices.ContainsFunc(c.variants, func(v variant) bool {
+		_, found := slices.BinarySearchFunc(ix.terms[v.term].postings, doc, func(p posting, doc int32) int { return cmp.Compare(p.doc, doc) })
+		return found
+	})
+}
+
+// unknownNote names the words that matched nothing, where nothing was found.
 func (q query) unknownNote() string {
 	if len(q.unknown) == 0 || (q.long && len(q.concepts) > 0) {
 		return ""

@@ -144,7 +144,7 @@ func TestSearchNotes(t *testing.T) {
 			t.Errorf("%q: %q %q, want %q", query, top(r, 5), r.Note, want)
 		}
 	}
-	if r := ix.Search("zzqqzz file", 5); len(r.Hits) == 0 || r.Note != `no tool matches "zzqqzz"` {
+	if r := ix.Search("zzqqzz file", 5); len(r.Hits) == 0 || r.Note != `the word "zzqqzz" is in no tool` {
 		t.Errorf("partial: %q, %q", top(r, 3), r.Note)
 	}
 	if r := discovery.NewIndex(nil).Search("x", 5); r.Note != "no servers are configured" {

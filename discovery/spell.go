@@ -13,6 +13,7 @@ import (
 const (
 	maxSuggestions = 6
 	minFuzzyLength = 3
+	minSlipLength  = 5 // shorter words begin as they should, or have letters that changed places
 	maxFuzzyLength = 24
 )
 
@@ -91,7 +92,7 @@ func (s *speller) slips(runes []rune) []suggestion {
 			}
 			other := appendRunes(room[:0], f.text)
 			d := editDistance(runes, other, limit)
-			if d > limit {
+			if d > limit || len(runes) < minSlipLength && other[0] != runes[0] && bits != f.bits {
 				continue
 			}
 			if d < limit { // farther ones no longer count

@@ -199,6 +199,23 @@ into is it its just like may me might my need now of on or our please she should
 there these they this those to too up us use used using very via want was we were what when where which while who whom whose why
 will with would you your help also about give let out all tool tools mcp server api`
 
+// foreignWords are short words of other languages: none of them is an English
+// word that was spelt wrong.
+const foreignWords = `aber alle als auch auf aus bei bin bis das dass dein dem den denn der des dich die dies diese diesen dir doch drei durch ein eine einem
+einen einer eines er es euch für gegen hat hier ich ihm ihr ihre immer ist jede jeder kann kein keine machen mein meine meinen mir mit nach nicht noch
+nur oder ohne sein seine sich sie sind über um und uns unser unter viel vom von vor war warum was weil wenn wer wie wir wird wo zu zum zur zwei
+aux avec avoir ce cela ces cet cette chez comme dans de des deux dont du elle en est et être faire font ici il ils je la le les leur leurs lui mais même
+mes mon ne nos notre nous où par pas peu plus pour quand que quel quelle qui quoi sa sans se ses si son sont sous sur ta te tes toi ton tous tout très une
+vers vos votre vous
+al algo como con cual cuando del desde donde dos el ella ellos entre era es esa ese eso esta este esto hace hacer hasta hay la las lo los más mi mis muy
+nada no nos o otra otro para pero por porque que quien se según ser si sin sobre son su sus también tan te tiene todo tu un una uno unos y ya
+anche che chi ci come con cosa da dal dalla degli dei del della delle di dove è gli i il io la le lei lo loro lui ma mio nel nella noi non per perché
+più quale quando quello questa questo se sei senza si sono su sua sul suo tra tua tuo tutti tutto un una uno
+ao aos até com da das de do dos e ela ele em entre essa esse esta este eu foi isso isto já mais mas meu minha muito na não nas nem no nos nós ou para pela
+pelo por que quem se sem ser seu sua são também tem uma umas você
+aan alle als bij daar dan dat de deze die dit door een en er geen haar had hebben heeft het hij hoe iets ik in is je kan maar meer met mij mijn naar
+niet nog nu of om ook op over te tot uit van veel voor waar wat we werd wie wij worden ze zich zijn zo zou`
+
 // proseWords say little in a longer text, though they can be all that a short
 // request has.
 const proseWords = `find look looking get getting make making show see know provide include including included following based
@@ -221,7 +238,11 @@ type synonyms struct {
 	pairs  map[string][]string // first stem of a pair to the second ones
 	toward map[string][]string // stem to stems that it hints at
 	stop   map[string]bool
-	prose  map[string]bool // in a longer text
+	// intents are those of verbs' stems; foreign are words of other languages that
+	// look like English ones.
+	intents map[string]intent
+	foreign map[string]bool
+	prose   map[string]bool // in a longer text
 	// textFiles are extensions of plain text, writing the words before the path of
 	// a file that is written.
 	textFiles, writing map[string]bool
@@ -244,6 +265,7 @@ func newSynonyms() *synonyms {
 	}
 	s.stop, s.prose = wordSet(stopWords), wordSet(proseWords)
 	s.textFiles, s.writing = wordSet(textFiles), wordSet(writingWords)
+	s.intents, s.foreign = intentsByStem(), wordSet(foreignWords)
 	s.associate()
 	return s
 }
