@@ -67,7 +67,8 @@ func writeJSON(path string, content any) error {
 
 // connect starts an MCP server and returns a client's session with it.
 func connect(ctx context.Context, cmd *exec.Cmd) (*mcp.ClientSession, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-bridge-demo", Version: "1"}, nil)
+	// Without the SDK's default capabilities: with roots a server offers more tools.
+	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-bridge-demo", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	return client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 }
 

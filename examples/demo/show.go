@@ -61,10 +61,15 @@ func compareDefinitions(ctx context.Context, out io.Writer, bridge *mcp.ClientSe
 	return nil
 }
 
+// tokens counts what `mcp-bridge servers check` counts: what a model is given.
 func tokens(tools []*mcp.Tool, count counter) int {
 	total := 0
 	for _, tool := range tools {
-		text, err := json.Marshal(tool)
+		text, err := json.Marshal(struct {
+			Name        string `json:"name"`
+			Description string `json:"description,omitempty"`
+			InputSchema any    `json:"input_schema,omitempty"`
+		}{tool.Name, tool.Description, tool.InputSchema})
 		if err == nil { // it came from JSON
 			total += count(string(text))
 		}

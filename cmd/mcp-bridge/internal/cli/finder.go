@@ -58,6 +58,7 @@ type finder struct {
 	searching bool   // a search is under way
 	stale     bool   // and it is not for the query any more
 	searched  string // the query of what is shown
+	seen      bool   // a search has ended
 	waiting   bool   // the next search is due after a while
 
 	about     string // of aboutOf
@@ -212,6 +213,7 @@ func (f *finder) take(msg foundMsg) tea.Cmd {
 	}
 	before := f.current()
 	again := msg.query == f.searched
+	f.seen = true
 	f.shown, f.err, f.searched = msg.found, msg.err, msg.query
 	if again {
 		for i, t := range f.shown.tools {

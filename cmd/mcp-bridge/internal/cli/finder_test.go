@@ -211,6 +211,9 @@ func TestFinderSearchesOnceAtATime(t *testing.T) {
 	s := &shelf{size: 20}
 	u := &user{finder: &finder{ctx: t.Context(), source: s, width: 80, height: 24}}
 	first := u.Init()
+	if text := u.sees(); strings.Contains(text, "no tools") || !strings.Contains(text, "looking for tools") {
+		t.Errorf("before anything is known:\n%s", text)
+	}
 	u.types("0007<enter>") // while the first search is under way
 	u.tell(first())
 	if got := strings.Join(s.asked, ","); got != ",0007" || len(u.shown.tools) != 1 {

@@ -112,6 +112,8 @@ func (f *finder) state() string {
 	switch {
 	case f.err != nil:
 		text = "  " + oneLined(f.err.Error())
+	case !f.seen:
+		text = "  looking for tools…"
 	case f.shown.total+f.shown.listing+f.shown.failed == 0:
 		text = "  no tools: mcp-bridge servers list shows the servers"
 	case f.searched == "" && len(f.query) == 0:

@@ -102,6 +102,14 @@ type callResult struct {
 		Text     string `json:"text"`
 		MIMEType string `json:"mimeType"`
 		Data     []byte `json:"data"`
+		Name     string `json:"name"` // of a link
+		URI      string `json:"uri"`
+		Resource struct {
+			URI      string `json:"uri"`
+			MIMEType string `json:"mimeType"`
+			Text     string `json:"text"`
+			Blob     []byte `json:"blob"`
+		} `json:"resource"`
 	} `json:"content"`
 	Structured json.RawMessage `json:"structuredContent"`
 	IsError    bool            `json:"isError"`
@@ -113,9 +121,16 @@ func (c callResult) text() string {
 	}
 	var b strings.Builder
 	for _, block := range c.Content {
-		if block.Type == "text" {
+		switch {
+		case block.Type == "text":
 			fmt.Fprintln(&b, block.Text)
-		} else {
+		case block.Type == "resource" && block.Resource.Text != "":
+			fmt.Fprintln(&b, block.Resource.Text)
+		case block.Type == "resource":
+			fmt.Fprintf(&b, "[resource %s %s, %d bytes; --raw shows it]\n", block.Resource.URI, block.Resource.MIMEType, len(block.Resource.Blob))
+		case block.Type == "resource_link":
+			fmt.Fprintf(&b, "[link %s: %s]\n", block.Name, block.URI)
+		default:
 			fmt.Fprintf(&b, "[%s %s, %d bytes; --raw shows it]\n", block.Type, block.MIMEType, len(block.Data))
 		}
 	}
