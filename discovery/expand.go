@@ -91,6 +91,7 @@ func (e expander) server(s *Server) error {
 	}
 	s.Cwd = x.expand("cwd", s.Cwd)
 	s.URL = x.expand("url", s.URL)
+	given := s.EnvFile // which has no values of variables
 	s.EnvFile = x.expand("envFile", s.EnvFile)
 	switch {
 	case x.err != nil:
@@ -110,7 +111,7 @@ func (e expander) server(s *Server) error {
 	}
 	if s.EnvFile != "" {
 		if err := e.envFile(s); err != nil {
-			return fmt.Errorf("envFile: %w", err)
+			return fmt.Errorf("envFile %s: %w", cleanLine(given, maxPathShown), err)
 		}
 	}
 	return nil

@@ -26,7 +26,8 @@ func parseTOML(data []byte) (*jsonNode, error) {
 	meta, err := toml.Decode(string(data), &root)
 	if err != nil {
 		if e, ok := errors.AsType[toml.ParseError](err); ok {
-			return nil, fmt.Errorf("invalid TOML at %d:%d: %s", e.Position.Line, max(1, e.Position.Col), cleanLine(e.Message, 200))
+			// The parser's own line is one too far where the text ends with it.
+			return nil, fmt.Errorf("invalid TOML at %s: %s", position(data, e.Position.Start), cleanLine(e.Message, 200))
 		}
 		return nil, fmt.Errorf("invalid TOML: %s", cleanLine(err.Error(), 200))
 	}

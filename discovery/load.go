@@ -235,7 +235,7 @@ func (l *loader) add(path string, def definition) {
 		if def.project != "" && l.config.Servers[i].Fingerprint() == server.Fingerprint() {
 			return // many projects use the same server
 		}
-		l.problem(path, server.Name, fmt.Errorf("%w in %s, which counts", errDuplicate, nameFrom(path, l.config.Servers[i].File)))
+		l.problem(path, server.Name, fmt.Errorf("%w in %s; the first definition counts", errDuplicate, nameFrom(path, l.config.Servers[i].File)))
 		return
 	}
 	l.byName[server.Name] = len(l.config.Servers)

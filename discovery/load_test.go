@@ -90,7 +90,7 @@ func TestLoadOrder(t *testing.T) {
 		if c.Servers[0].Command != "first" || c.Servers[1].Description != "of the file" || c.Servers[2].Description != "own" {
 			t.Errorf("wrong definitions: %q, %q, %q", c.Servers[0].Command, c.Servers[1].Description, c.Servers[2].Description)
 		}
-		want := "c.json: m: already defined in a.json, which counts\nc.json: n: already defined in this file, which counts\n"
+		want := "c.json: m: already defined in a.json; the first definition counts\nc.json: n: already defined in this file; the first definition counts\n"
 		if got := problems(c); got != want {
 			t.Errorf("problems\n%swant\n%s", got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -141,6 +142,12 @@ func (u *upstream) startError(ctx context.Context, err error) *Error {
 		return &Error{
 			Kind: ServerFailed, Err: err, Message: "server " + name + " cannot start: its working directory does not exist",
 			Hint: `the user has to correct "cwd" in the server's definition`,
+		}
+	case errors.Is(err, stdio.ErrCommand) && strings.ContainsAny(u.server.Command, " \t"):
+		return &Error{
+			Kind: ServerFailed, Err: err,
+			Message: fmt.Sprintf("server %s cannot start: command %s was not found, or cannot be run", name, quoteName(u.commandName())),
+			Hint:    `the user has to give only the program as "command" in the server's definition, and what follows it as "args"`,
 		}
 	case errors.Is(err, stdio.ErrCommand):
 		return &Error{

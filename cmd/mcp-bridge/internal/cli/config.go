@@ -87,6 +87,9 @@ func problemText(problem discovery.Problem) string {
 	return problem.String()
 }
 
+// importHint is for who has none yet.
+const importHint = "; `mcp-bridge servers import` copies those of other clients"
+
 // noServers says why there is no server, of a configuration that has none.
 func (r *root) noServers(config *discovery.Config) string {
 	dirs := r.settings.configDirs
@@ -101,9 +104,9 @@ func (r *root) noServers(config *discovery.Config) string {
 	case len(config.Problems) > 1:
 		return fmt.Sprintf("no servers are configured: %d definitions or files in %s were left out; the warnings above say why", len(config.Problems), where)
 	case len(missing) == len(dirs):
-		return "no servers are configured: there is no folder " + where
+		return "no servers are configured: there is no folder " + where + importHint
 	}
-	return "no servers are configured: put their definitions into " + strings.Join(dirs, "/*.json or ") + "/*.json (or .jsonc, .toml, .yaml)"
+	return "no servers are configured: put their definitions into " + strings.Join(dirs, "/*.json or ") + "/*.json (or .jsonc, .toml, .yaml)" + importHint
 }
 
 // diagnoseServers looks at the definitions; it starts no server.

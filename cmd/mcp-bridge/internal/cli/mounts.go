@@ -126,7 +126,7 @@ func (r *root) checkMount(bind runtime.Bind, stateDir string) error {
 		case within(secret.path, bind.Source):
 			return fmt.Errorf("it holds %s, which cells must not see: mount a folder below it", secret.what)
 		case within(bind.Source, secret.path) && !secret.open:
-			return fmt.Errorf("it is in %s, which cells must not see", secret.what)
+			return fmt.Errorf("it is in %s, which cells must not see: copy what they need into a folder elsewhere, and mount that", secret.what)
 		}
 	}
 	if below := mountBelow(bind.Source); below != "" {

@@ -164,7 +164,7 @@ func (r *root) writeChanges(before map[string]string, list []listedServer, confi
 	for _, s := range list {
 		key := s.Name
 		if s.State == stateInvalid {
-			key = s.File + ": " + s.Name
+			key = strings.TrimSuffix(s.File+": "+s.Name, ": ")
 		}
 		now[key] = strings.Join([]string{s.State, s.Error, s.Description, s.File, prints[s.Name]}, "\x00")
 		if was, ok := before[key]; !ok || was != now[key] {

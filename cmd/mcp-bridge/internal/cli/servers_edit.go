@@ -125,6 +125,9 @@ func (r *root) given(f addFlags, args []string, dash int) ([]discovery.Definitio
 	if len(args) == 0 || dash == 0 {
 		return nil, usageError(hint, "the server's name is missing")
 	}
+	if len(args) > 1 && f.url == "" && (strings.HasPrefix(args[1], "https://") || strings.HasPrefix(args[1], "http://")) {
+		return nil, usageError(fmt.Sprintf("mcp-bridge servers add %s --url %s", args[0], args[1]), "%q is an address, and no command", args[1])
+	}
 	if dash > 1 || dash < 0 && len(args) > 1 {
 		return nil, usageError(hint, "put -- before the server's command, so that its flags are its own")
 	}

@@ -426,3 +426,24 @@ func TestServersCheckFails(t *testing.T) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
+
+// What is said of slips tells what to do instead.
+func TestServersTexts(t *testing.T) {
+	home := ownHome(t, nil)
+	if code, _, stderr := run(t, "", "servers", "add", "web", "https://example.com/mcp"); code != exitUsage || !strings.Contains(stderr, "hint: mcp-bridge servers add web --url https://example.com/mcp") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if _, stderr := mustRun(t, "", "servers", "list"); !strings.Contains(stderr, "mcp-bridge servers import") {
+		t.Error(stderr)
+	}
+	if err := os.MkdirAll(filepath.Join(home, "MCPs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	goose := filepath.Join(home, "MCPs", "goose.yaml")
+	if err := os.WriteFile(goose, []byte("extensions: {one: {type: stdio, cmd: x}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "servers", "disable", "one"); code != exitConfig || !strings.Contains(stderr, "is left as it is: it ") || !strings.Contains(stderr, "change line 1") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

@@ -132,7 +132,7 @@ func (r *root) toolsListCommand() *cobra.Command {
 				if len(config.Servers) == 0 {
 					fmt.Fprintln(r.io.Err, r.noServers(config))
 				}
-				return r.listTools(cmd.Context(), p, args, asJSON)
+				return r.listTools(cmd.Context(), p, config, args, asJSON)
 			})
 		},
 	}
@@ -143,7 +143,7 @@ func (r *root) toolsListCommand() *cobra.Command {
 
 // listTools prints the tools of the named servers, or of all; a server that
 // fails is reported and does not keep the others away.
-func (r *root) listTools(ctx context.Context, p *proxy.Proxy, servers []string, asJSON bool) error {
+func (r *root) listTools(ctx context.Context, p *proxy.Proxy, config *discovery.Config, servers []string, asJSON bool) error {
 	if len(servers) == 0 {
 		for _, info := range p.Servers() {
 			if info.State != "disabled" {
@@ -160,6 +160,9 @@ func (r *root) listTools(ctx context.Context, p *proxy.Proxy, servers []string, 
 			failed = true
 			continue
 		}
+		if len(docs) == 0 {
+			fmt.Fprintln(r.io.Err, noTools(server, config))
+		}
 		all[server] = docs
 	}
 	err := r.writeTools(ctx, servers, all, asJSON)
@@ -167,6 +170,16 @@ func (r *root) listTools(ctx context.Context, p *proxy.Proxy, servers []string, 
 		err = errShown
 	}
 	return err
+}
+
+// noTools says why a server, given by any name, has no tools.
+func noTools(server string, config *discovery.Config) string {
+	for _, s := range config.Servers {
+		if (s.Name == server || s.Ident == server) && len(s.AllowTools)+len(s.DenyTools) > 0 {
+			return oneLined("server " + s.Name + " has no tools: \"tools\" of its definition allows none of them")
+		}
+	}
+	return oneLined("server " + server + " has no tools")
 }
 
 // writeTools prints the tools of servers, in that order.

@@ -138,7 +138,7 @@ func (j jsonFile) remove(path, keys []string) ([]byte, error) {
 	}
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, &UnsafeError{Why: "is no object"}
+		return nil, &UnsafeError{Why: "it is no object"}
 	}
 	var splices []splice
 	lastKept := -1
@@ -203,7 +203,7 @@ func (j jsonFile) put(path []string, value any) ([]byte, error) {
 		object, ok := v.Value.(*hujson.Object)
 		if !ok {
 			if depth == 0 {
-				return nil, &UnsafeError{1, "is no object"}
+				return nil, &UnsafeError{1, "it is no object"}
 			}
 			text := written(Object{{path[depth], value}}, j.indentOf(v.StartOffset), j.unit(), newline(j.data)) // was null
 			return spliced(j.data, []splice{{v.StartOffset, v.EndOffset, text}}), nil

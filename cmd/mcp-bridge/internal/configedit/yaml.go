@@ -111,7 +111,7 @@ func (f yamlFile) listBelow(key *yaml.Node) bool {
 func (f yamlFile) remove(path, keys []string) ([]byte, error) {
 	_, mapping := f.find(path)
 	if mapping == nil || mapping.Kind != yaml.MappingNode || mapping.Style&yaml.FlowStyle != 0 {
-		return nil, &UnsafeError{Why: "is not written as a block"}
+		return nil, &UnsafeError{Why: "it is not written as a block"}
 	}
 	var splices []splice
 	for i := 0; i < len(mapping.Content); i += 2 {
@@ -141,12 +141,12 @@ func commentLines(key *yaml.Node) int {
 func (f yamlFile) emptied(path []string) ([]byte, error) {
 	key, _ := f.find(path)
 	if key == nil {
-		return nil, &UnsafeError{Why: "cannot be emptied"}
+		return nil, &UnsafeError{Why: "it cannot be emptied"}
 	}
 	start := f.offset(key.Line)
 	colon := bytes.IndexByte(f.data[start:], ':')
 	if colon < 0 {
-		return nil, &UnsafeError{Why: "cannot be emptied"}
+		return nil, &UnsafeError{Why: "it cannot be emptied"}
 	}
 	return spliced(f.data, []splice{{start + colon + 1, start + colon + 1, " {}"}}), nil
 }
@@ -164,7 +164,7 @@ func (f yamlFile) put(path []string, value any) ([]byte, error) {
 		return append(bytes.Clone(f.data), yamlMember(nested(path, value), 0, eol)...), nil
 	case depth == len(path):
 		if there.Kind != yaml.ScalarNode || there.Line != key.Line {
-			return nil, &UnsafeError{Why: "is not a plain value"}
+			return nil, &UnsafeError{Why: "it is not a plain value"}
 		}
 		start := f.offset(there.Line) + there.Column - 1
 		line := f.data[start:]
@@ -197,7 +197,7 @@ func (f yamlFile) put(path []string, value any) ([]byte, error) {
 		text := strings.Repeat(" ", indent) + string(head) + eol + strings.TrimSuffix(yamlMember(nested(path[depth:], value), indent+2, eol), eol)
 		return spliced(f.data, []splice{{start, start + len(line), text}}), nil
 	}
-	return nil, &UnsafeError{Why: "is not written as a block"}
+	return nil, &UnsafeError{Why: "it is not written as a block"}
 }
 
 // nested is a member with the objects of path around it.
