@@ -26,6 +26,8 @@ type seen struct {
 	Digest      string    `json:"digest"`
 	Since       time.Time `json:"since"`
 	Description string    `json:"description,omitempty"`
+	Params      []string  `json:"params"`        // their names, fit to be shown; nil if they are not known
+	New         bool      `json:"new,omitempty"` // it came later than the server's other tools, and nobody looked at it
 
 	Now     string    `json:"now,omitempty"` // digest
 	Changed time.Time `json:"changed,omitzero"`
@@ -37,12 +39,18 @@ type approvedFile struct {
 	Tools   map[string]*seen `json:"tools"`
 }
 
-// A Change is a tool that is not what the user has approved, or saw first.
+// A Change is a tool that is not what the user has approved, or saw first. Its texts
+// are fit to be shown.
 type Change struct {
 	Tool   string
+	New    bool      // it was not there when the server's tools were first seen, which marks or blocks nothing
 	Since  time.Time // when it was first seen to be another
-	Before string    // its description as it was approved, fit to be shown, in short
+	Before string    // its description as it was approved, in short
 	Digest string    // of what it is now
+
+	// Of Changes alone, and empty if what it is now is not at hand:
+	Now            string   // its description
+	Added, Removed []string // parameters
 }
 
 // digest identifies all that a server says of a tool, not how it writes that.
@@ -94,39 +102,92 @@ func (c *Catalog) ReviewState(s Server) ReviewState {
 	return ReviewState{info}
 }
 
-// Changes returns the tools of a server that changed since they were approved, as
-// they were seen last, in order of their names.
+// Changes returns the tools of a server that changed since they were approved, or
+// came since the server was, as they were seen last, in order of their names.
 func (c *Catalog) Changes(s Server) []Change {
+	now := c.toolsNow(s)
 	var changes []Change
-	for name, tool := range c.approved(s) {
-		if tool.Now != "" {
-			changes = append(changes, Change{Tool: name, Since: tool.Changed, Before: tool.Description, Digest: tool.Now})
+	for name, is := range c.approved(s) {
+		change, ok := is.change(name)
+		if !ok {
+			continue
 		}
+		if tool, ok := now[name]; ok && tool.digest() == change.Digest {
+			change.Now = tool.Shortly()
+			if params := tool.paramNames(); is.Params != nil && !is.New {
+				change.Added, change.Removed = without(params, is.Params), without(is.Params, params)
+			}
+		}
+		changes = append(changes, change)
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Tool, b.Tool) })
 	return changes
 }
 
-// Approve approves tools of a server as they are in Changes; of those names, or all
-// for none. It returns how many that were.
-func (c *Catalog) Approve(s Server, names []string) (int, error) {
-	now := map[string]string{} // descriptions
-	if entry, ok := c.Get(s); ok {
-		for _, tool := range entry.Tools {
-			now[tool.Name] = tool.Shortly()
+// change is what the user has not approved of a tool.
+func (is *seen) change(name string) (Change, bool) {
+	switch {
+	case is.New:
+		return Change{Tool: name, New: true, Since: is.Since, Digest: cmp.Or(is.Now, is.Digest)}, true
+	case is.Now != "":
+		return Change{Tool: name, Since: is.Changed, Before: is.Description, Digest: is.Now}, true
+	}
+	return Change{}, false
+}
+
+func (c *Catalog) toolsNow(s Server) map[string]Tool {
+	now := map[string]Tool{}
+	entry, _ := c.Get(s)
+	for _, tool := range entry.Tools {
+		now[tool.Name] = tool
+	}
+	return now
+}
+
+// without are the names that are not among others.
+func without(names, others []string) (rest []string) {
+	for _, name := range names {
+		if !slices.Contains(others, name) {
+			rest = append(rest, name)
 		}
 	}
+	return rest
+}
+
+// Approve approves what Changes returned, and nothing that changed again since. It
+// returns how many tools that were.
+func (c *Catalog) Approve(s Server, changes []Change) (int, error) {
+	now := c.toolsNow(s)
 	count := 0
 	err := c.editApproved(s, func(known map[string]*seen) {
-		for name, tool := range known {
-			if tool.Now == "" || len(names) > 0 && !slices.Contains(names, name) {
+		for _, shown := range changes {
+			is := known[shown.Tool]
+			if is == nil {
 				continue
 			}
-			known[name] = &seen{Digest: tool.Now, Since: time.Now().UTC(), Description: now[name]}
+			if latest, ok := is.change(shown.Tool); !ok || latest.Digest != shown.Digest {
+				continue
+			}
+			approved := &seen{Digest: shown.Digest, Since: time.Now().UTC()}
+			if tool, ok := now[shown.Tool]; ok && tool.digest() == shown.Digest {
+				approved.Description, approved.Params = tool.Shortly(), tool.paramNames()
+			}
+			known[shown.Tool] = approved
 			count++
 		}
 	})
 	return count, err
+}
+
+// paramNames are the names of the tool's first parameters, fit to be shown.
+func (t Tool) paramNames() []string {
+	names := []string{}
+	if properties := parseSchema(t.InputSchema, maxSchemaBytes).get("properties"); properties != nil {
+		for _, m := range properties.members[:min(len(properties.members), maxParams)] {
+			names = append(names, cleanLine(m.key, maxTitle))
+		}
+	}
+	return names
 }
 
 // Shortly is the tool's description on one line, fit to be shown.
@@ -134,13 +195,13 @@ func (t Tool) Shortly() string { return cleanLine(t.Description, maxParamDescrip
 
 // note takes what is offered into what is known, and reports whether that changed it.
 func note(known map[string]*seen, tools []Tool) bool {
-	changed := false
+	changed, first := false, len(known) == 0
 	now := time.Now().UTC().Truncate(time.Second)
 	for _, tool := range tools {
 		digest, is := tool.digest(), known[tool.Name]
 		switch {
 		case is == nil && len(known) < maxApproved:
-			known[tool.Name] = &seen{Digest: digest, Since: now, Description: tool.Shortly()}
+			known[tool.Name] = &seen{Digest: digest, Since: now, Description: tool.Shortly(), Params: tool.paramNames(), New: !first}
 		case is == nil, is.Digest == digest && is.Now == "", is.Now == digest:
 			continue
 		case is.Digest == digest: // it is as it was again

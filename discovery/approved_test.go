@@ -57,13 +57,13 @@ func TestReview(t *testing.T) {
 			t.Errorf("%+v is no change", change)
 		}
 	}
-	if n, err := c.Approve(s, []string{"a"}); n != 1 || err != nil {
+	if n, err := c.Approve(s, c.Changes(s)[:1]); n != 1 || err != nil {
 		t.Errorf("approved %d, %v", n, err)
 	}
-	if got := c.Changes(s); len(got) != 1 || got[0].Tool != "b" {
+	if got := c.Changes(s); len(got) != 2 || got[0].Tool != "b" || got[0].New || got[1].Tool != "new" || !got[1].New {
 		t.Errorf("then there are %v", got)
 	}
-	if n, err := c.Approve(s, nil); n != 1 || err != nil || len(c.Changes(s)) != 0 {
+	if n, err := c.Approve(s, c.Changes(s)); n != 2 || err != nil || len(c.Changes(s)) != 0 {
 		t.Errorf("approved %d, %v", n, err)
 	}
 	if got := reviewed(t, c, s, tool("a", "two")); len(got) != 0 {
@@ -73,6 +73,49 @@ func TestReview(t *testing.T) {
 	other.Args = []string{"version 2"} // the user starts something else
 	if got := reviewed(t, c, other, tool("a", "four")); len(got) != 0 {
 		t.Errorf("another server: %v", got)
+	}
+}
+
+// A tool that came later is new: it is told of, and not flagged. Only what was shown
+// is approved.
+func TestReviewOfNewTools(t *testing.T) {
+	c, err := discovery.OpenCatalog(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := discovery.Server{Name: "s", Command: "x"}
+	tool := func(name, schema string) discovery.Tool {
+		return discovery.Tool{Name: name, Description: "does " + name, InputSchema: []byte(schema)}
+	}
+	see := func(tools ...discovery.Tool) []discovery.Change {
+		t.Helper()
+		reviewed(t, c, s, tools...)
+		if err := c.Put(s, tools); err != nil {
+			t.Fatal(err)
+		}
+		return c.Changes(s)
+	}
+	old := tool("old", `{"properties":{"a":{},"b":{}}}`)
+	if got := see(old); len(got) != 0 {
+		t.Errorf("at first sight: %+v", got)
+	}
+	got := see(tool("late", `{"properties":{"x":{}}}`), old)
+	if len(got) != 1 || !got[0].New || got[0].Tool != "late" || got[0].Now != "does late" {
+		t.Errorf("new: %+v", got)
+	}
+	if flagged := reviewed(t, c, s, tool("late", `{"properties":{"x":{}}}`)); len(flagged) != 0 {
+		t.Errorf("flagged: %+v", flagged)
+	}
+	if n, err := c.Approve(s, got); n != 1 || err != nil || len(c.Changes(s)) != 0 {
+		t.Errorf("approved %d, %v", n, err)
+	}
+	shown := see(tool("old", `{"properties":{"c\u001b":{},"b":{}}}`))
+	if len(shown) != 1 || shown[0].New || fmt.Sprint(shown[0].Added, shown[0].Removed) != "[c] [a]" {
+		t.Errorf("changed: %+v", shown)
+	}
+	see(tool("old", `{"properties":{"d":{}}}`)) // while the user looks at what was shown
+	if n, err := c.Approve(s, shown); n != 0 || err != nil || len(c.Changes(s)) != 1 {
+		t.Errorf("approved %d, %v", n, err)
 	}
 }
 
@@ -139,7 +182,8 @@ func TestReviewFiles(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files: %v, %v", files, err)
 	}
-	for _, damage := range []string{"", "{", `{"version":2,"server":"s","tools":{"a":null}}`, `{"version":9}`,
+	for _, damage := range []string{
+		"", "{", `{"version":2,"server":"s","tools":{"a":null}}`, `{"version":9}`,
 		`{"version":1,"server":"s","tools":{"a":{"digest":"of another scheme","since":"2026-01-02T00:00:00Z"}}}`,
 	} {
 		if err := os.WriteFile(files[0], []byte(damage), 0o600); err != nil {

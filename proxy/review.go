@@ -109,6 +109,6 @@ func (u *upstream) changedNote(set *toolset) string {
 			since = change.Since
 		}
 	}
-	return fmt.Sprintf("%d of its tools changed since %s; the user can approve them: mcp-bridge servers approve %s",
+	return fmt.Sprintf("%d of its tools changed since %s; the user can look at them and approve them: mcp-bridge servers approve %s",
 		len(set.changed), since.UTC().Format(time.DateOnly), quoteName(u.server.Name))
 }

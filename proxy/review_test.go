@@ -36,7 +36,7 @@ func TestChangedToolsAreMarked(t *testing.T) {
 	if got := p.Servers()[0].Changed; got != 1 {
 		t.Errorf("%d tools changed", got)
 	}
-	if _, err := catalog.Approve(server, nil); err != nil { // as another process does
+	if _, err := catalog.Approve(server, catalog.Changes(server)); err != nil { // as another process does
 		t.Fatal(err)
 	}
 	doc, err := p.Describe(t.Context(), "good", "echo", discovery.Full)
@@ -66,7 +66,7 @@ func TestAChangeIsLoggedOnce(t *testing.T) {
 	p.Servers() // as the catalog has it: a changed
 	call(t, p, "listed", "a", "")
 	eventually(t, "it was listed", func() bool { return p.Servers()[0].Changed == 2 }) // b did, too
-	if _, err := catalog.Approve(server, []string{"b"}); err != nil {
+	if _, err := catalog.Approve(server, catalog.Changes(server)[1:]); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the approval counts", func() bool { return p.Servers()[0].Changed == 1 })
@@ -99,7 +99,7 @@ func TestChangedToolsAreBlocked(t *testing.T) {
 			t.Errorf("shown is %q", text)
 		}
 	}
-	if _, err := catalog.Approve(server, nil); err != nil {
+	if _, err := catalog.Approve(server, catalog.Changes(server)); err != nil {
 		t.Fatal(err)
 	}
 	call(t, p, "good", "echo", `{"text":"x"}`)
@@ -161,7 +161,7 @@ func TestToolsThatAreWrittenOddlyAreNotChanged(t *testing.T) {
 	if got := log.count("tools are not what they were"); got != 2 {
 		t.Errorf("%d warnings of two proxies: %s", got, log.String())
 	}
-	if n, err := catalog.Approve(server, nil); n != 1 || err != nil {
+	if n, err := catalog.Approve(server, catalog.Changes(server)); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	p := open()

@@ -127,3 +127,25 @@ func TestRunOnTerminal(t *testing.T) {
 		t.Errorf("stdout has %q", stdout.String())
 	}
 }
+
+// TestApproveOnTerminal shows what changed, and asks.
+func TestApproveOnTerminal(t *testing.T) {
+	t.Parallel()
+	s := special(t)
+	wasHarmless(t, &s)
+	for _, c := range []struct{ answer, then string }{{"\n", "nothing is approved"}, {"y\n", "approved: 1 of special"}} {
+		x := newTerminal(t)
+		cmd := s.command(t, "servers", "approve", "special")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = x.tty, x.tty, x.tty
+		x.start(t, cmd)
+		x.waits(t, 0, "- Was harmless", "+ Gives back", "[y/N]")
+		x.types(t, c.answer)
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		x.waits(t, 0, c.then)
+	}
+	if got := shell(t, &s, "servers", "approve", "special"); got.code != 0 || !strings.Contains(got.stderr, "no tool of special changed") {
+		t.Errorf("then: %+v", got)
+	}
+}

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -36,21 +39,27 @@ func (*onChange) Type() string { return "what" }
 
 // A changedTool is one of which `servers approve` tells.
 type changedTool struct {
-	Tool   string    `json:"tool"`
-	Since  time.Time `json:"since"`
-	Before string    `json:"before"` // its description when it was approved
-	Now    string    `json:"now"`    // and as it was seen last
+	Tool    string    `json:"tool"`
+	New     bool      `json:"new"` // it came later than the server's other tools
+	Since   time.Time `json:"since"`
+	Before  string    `json:"before"`            // its description when it was approved
+	Now     string    `json:"now"`               // and as it was seen last
+	Added   []string  `json:"added,omitempty"`   // parameters
+	Removed []string  `json:"removed,omitempty"` // parameters
 }
 
+type approveFlags struct{ json, dryRun, yes bool }
+
 func (r *root) serversApproveCommand() *cobra.Command {
-	var asJSON, dryRun bool
+	var f approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve SERVER [TOOL...]",
 		Short: "Show the tools of a server that changed since you approved them, and approve them",
-		Long: "Show the tools of a server whose description, parameters or hints changed since you approved them, and\n" +
-			"approve them as they were seen last; all of them, or those named. A tool counts as approved as it is when it\n" +
-			"is first seen. Starts no server.",
-		Example:           "  mcp-bridge servers approve github --dry-run\n  mcp-bridge servers approve github",
+		Long: "Show the tools of a server whose description, parameters or hints changed since you approved them, and those\n" +
+			"that are new, and approve them as they are shown; all of them, or those named. On a terminal you are asked\n" +
+			"first; elsewhere it takes --yes, or the names of tools. A tool counts as approved as it is when it is first\n" +
+			"seen. Starts no server.",
+		Example:           "  mcp-bridge servers approve github --dry-run\n  mcp-bridge servers approve github --yes",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: r.completeServers,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -63,16 +72,17 @@ func (r *root) serversApproveCommand() *cobra.Command {
 				if i < 0 {
 					return configError("mcp-bridge servers list", "the definition of %q cannot be used", args[0])
 				}
-				return r.approve(config.Servers[i], args[1:], dryRun, asJSON)
+				return r.approve(config.Servers[i], args[1:], f)
 			})
 		},
 	}
-	addJSON(cmd.Flags(), &asJSON)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show them, and approve nothing")
+	addJSON(cmd.Flags(), &f.json)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show them, and approve nothing")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "approve them without a question")
 	return cmd
 }
 
-func (r *root) approve(server discovery.Server, names []string, dryRun, asJSON bool) error {
+func (r *root) approve(server discovery.Server, names []string, f approveFlags) error {
 	dir, err := r.catalogDir()
 	if err != nil {
 		return err
@@ -81,61 +91,106 @@ func (r *root) approve(server discovery.Server, names []string, dryRun, asJSON b
 	if err != nil {
 		return configError("set --cache-dir to a folder that you own", "%v", err)
 	}
-	changed, err := changedTools(catalog, server, names)
+	changes, err := chosenChanges(catalog.Changes(server), server, names)
 	if err != nil {
 		return err
 	}
-	if !dryRun && len(changed) > 0 {
-		names = nil // those that are shown, and no others
-		for _, tool := range changed {
-			names = append(names, tool.Tool)
-		}
-		if _, err := catalog.Approve(server, names); err != nil {
+	if err := r.showChanges(changes, server, f.json); err != nil || len(changes) == 0 || f.dryRun {
+		return err
+	}
+	if !f.yes {
+		ok, err := r.mayApprove(server, names, len(changes))
+		if err != nil || !ok {
 			return err
 		}
 	}
-	if asJSON {
-		return r.writeJSON(changed)
+	n, err := catalog.Approve(server, changes)
+	if err != nil {
+		return err
 	}
-	if len(changed) == 0 {
-		fmt.Fprintf(r.io.Err, "no tool of %s changed since you approved it\n", oneLined(server.Name))
-		return nil
-	}
-	for _, tool := range changed {
-		fmt.Fprintf(r.io.Out, "%s, changed since %s\n", oneLined(tool.Tool), tool.Since.Local().Format(time.DateOnly))
-		if tool.Before == tool.Now {
-			fmt.Fprintln(r.io.Out, "  its parameters, results or hints; the description is the same")
-			continue
-		}
-		fmt.Fprintf(r.io.Out, "  - %s\n  + %s\n", tool.Before, tool.Now)
-	}
-	if !dryRun {
-		fmt.Fprintf(r.io.Err, "approved: %d of %s\n", len(changed), oneLined(server.Name))
+	fmt.Fprintf(r.io.Err, "approved: %d of %s\n", n, oneLined(server.Name))
+	if n < len(changes) {
+		return configError("run it again to see them as they are now", "%d of the tools changed again meanwhile, and are not approved", len(changes)-n)
 	}
 	return nil
 }
 
-// changedTools are those that changed, of these names, if there are any.
-func changedTools(catalog *discovery.Catalog, server discovery.Server, names []string) ([]changedTool, error) {
-	entry, _ := catalog.Get(server)
+// mayApprove asks the person at the terminal whether what was shown is approved. Where
+// there is none, the names of the tools say so.
+func (r *root) mayApprove(server discovery.Server, names []string, count int) (bool, error) {
+	if !isTerminal(r.io.In) {
+		if len(names) > 0 {
+			return true, nil
+		}
+		return false, usageError("mcp-bridge servers approve "+oneLined(server.Name)+" --yes", "nothing is approved: nobody can be asked here")
+	}
+	fmt.Fprintf(r.io.Err, "approve %d of %s as shown? [y/N] ", count, oneLined(server.Name))
+	answer, err := r.readValue(bufio.NewReader(r.io.In), false)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
+		return true, nil
+	}
+	fmt.Fprintln(r.io.Err, "nothing is approved")
+	return false, nil
+}
+
+func (r *root) showChanges(changes []discovery.Change, server discovery.Server, asJSON bool) error {
+	if asJSON {
+		tools := []changedTool{}
+		for _, c := range changes {
+			tools = append(tools, changedTool{c.Tool, c.New, c.Since, c.Before, c.Now, c.Added, c.Removed})
+		}
+		return r.writeJSON(tools)
+	}
+	if len(changes) == 0 {
+		fmt.Fprintf(r.io.Err, "no tool of %s changed since you approved it\n", oneLined(server.Name))
+	}
+	for _, c := range changes {
+		what := "changed"
+		if c.New {
+			what = "new"
+		}
+		fmt.Fprintf(r.io.Out, "%s, %s since %s\n", oneLined(c.Tool), what, c.Since.Local().Format(time.DateOnly))
+		if c.Before != "" && c.Before != c.Now {
+			fmt.Fprintf(r.io.Out, "  - %s\n", c.Before)
+		}
+		switch {
+		case c.Now == "" && c.Before == "":
+			fmt.Fprintln(r.io.Out, "  it has no description, or is not in the catalog")
+		case c.Now == "":
+			fmt.Fprintln(r.io.Out, "  + no description, or not in the catalog")
+		case c.Now != c.Before:
+			fmt.Fprintf(r.io.Out, "  + %s\n", c.Now)
+		case len(c.Added)+len(c.Removed) == 0:
+			fmt.Fprintln(r.io.Out, "  its parameters, results or hints; the description is the same")
+		}
+		if len(c.Removed) > 0 {
+			fmt.Fprintf(r.io.Out, "  - parameters: %s\n", oneLined(strings.Join(c.Removed, ", ")))
+		}
+		if len(c.Added) > 0 {
+			fmt.Fprintf(r.io.Out, "  + parameters: %s\n", oneLined(strings.Join(c.Added, ", ")))
+		}
+	}
+	return nil
+}
+
+// chosenChanges are those of tools of these names, all for none.
+func chosenChanges(changes []discovery.Change, server discovery.Server, names []string) ([]discovery.Change, error) {
 	var known []string
-	changed := []changedTool{}
-	for _, change := range catalog.Changes(server) {
+	var chosen []discovery.Change
+	for _, change := range changes {
 		known = append(known, change.Tool)
-		if len(names) > 0 && !slices.Contains(names, change.Tool) {
-			continue
+		if len(names) == 0 || slices.Contains(names, change.Tool) {
+			chosen = append(chosen, change)
 		}
-		tool := changedTool{Tool: change.Tool, Since: change.Since, Before: change.Before}
-		if i := slices.IndexFunc(entry.Tools, func(t discovery.Tool) bool { return t.Name == change.Tool }); i >= 0 {
-			tool.Now = entry.Tools[i].Shortly()
-		}
-		changed = append(changed, tool)
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, usageError("mcp-bridge servers approve "+server.Name+" --dry-run", "no tool %q of %s changed%s",
+			return nil, usageError("mcp-bridge servers approve "+oneLined(server.Name)+" --dry-run", "no tool %q of %s changed%s",
 				name, server.Name, didYouMean(similar(name, known)...))
 		}
 	}
-	return changed, nil
+	return chosen, nil
 }
