@@ -217,7 +217,7 @@ func (r *root) addCompletion() {
 	completeFlag(r.Command, "color", "auto", "always", "never")
 	completeFlag(r.Command, "on-change", "flag", "block")
 	completeFlag(r.Command, "log-level", "debug", "info", "warn", "error")
-	completeOutput(r.Command)
+	completeOutput(r.Command) // and flags that some commands have
 	r.InitDefaultCompletionCmd()
 	for _, cmd := range r.Commands() {
 		if cmd.Name() == "completion" {
@@ -229,6 +229,7 @@ func (r *root) addCompletion() {
 
 func completeOutput(cmd *cobra.Command) {
 	completeFlag(cmd, "output", "text", "json")
+	completeFlag(cmd, "runtime", "auto", "podman", "docker", "gvisor")
 	for _, sub := range cmd.Commands() {
 		completeOutput(sub)
 	}

@@ -29,13 +29,18 @@ func (r *root) refuseUnderBridge() error {
 // and keeps none of the others away.
 func (r *root) config() *discovery.Config {
 	config := r.loadConfig()
+	r.warn(config.Problems)
+	return config
+}
+
+// warn tells of folders that are not there, and of problems.
+func (r *root) warn(problems []discovery.Problem) {
 	for _, dir := range r.missingDirs() {
 		fmt.Fprintf(r.io.Err, "mcp-bridge: warning: %s: there is no folder %s\n", r.settings.nameOf("config-dir"), dir)
 	}
-	for _, problem := range config.Problems {
+	for _, problem := range problems {
 		fmt.Fprintf(r.io.Err, "mcp-bridge: warning: %s\n", problemText(problem))
 	}
-	return config
 }
 
 func (r *root) loadConfig() *discovery.Config {

@@ -57,6 +57,13 @@ func (r *root) serversImportCommand() *cobra.Command {
 	flags.BoolVar(&f.undo, "undo", false, "take the last import back")
 	flags.BoolVar(&f.force, "force", false, "with --undo: also where a file was changed since, and the edit alone cannot be undone; what was changed is lost from it, and copied to the state directory")
 	addJSON(flags, &f.json)
+	_ = cmd.RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		from := []cobra.Completion{"all"}
+		for _, c := range discovery.Clients(goruntime.GOOS, os.LookupEnv) {
+			from = append(from, c.Key)
+		}
+		return from, cobra.ShellCompDirectiveNoFileComp
+	}) // fails if there is no such flag
 	return cmd
 }
 

@@ -212,7 +212,7 @@ func (r *root) toolsDescribeCommand() *cobra.Command {
 			if !slices.Contains([]string{"brief", "signature", "help", "full"}, detail) {
 				return usageError("", "--detail must be brief, signature, help or full, not %q", detail)
 			}
-			return r.withProxy(func(p *proxy.Proxy, _ *discovery.Config) error {
+			return r.withProxyOf(args[0], func(p *proxy.Proxy, _ *discovery.Config) error {
 				server, doc, err := findTool(cmd.Context(), p, args[0])
 				if err != nil {
 					return err
@@ -337,8 +337,15 @@ func (himself) Approve(context.Context, proxy.ApprovalRequest) (bool, error) { r
 
 // withProxy runs f with the configured servers, and ends those it started.
 func (r *root) withProxy(f func(*proxy.Proxy, *discovery.Config) error) error {
+	return r.withProxyOf("", f)
+}
+
+// withProxyOf is withProxy for one tool, as SERVER.TOOL: what is wrong with other
+// servers is not told, if that server is there.
+func (r *root) withProxyOf(tool string, f func(*proxy.Proxy, *discovery.Config) error) error {
 	log := r.logger()
-	config := r.config()
+	config := r.loadConfig()
+	r.warn(aboutTool(config, tool))
 	p, err := r.proxy(config, log, himself{})
 	if err != nil {
 		return err
@@ -349,6 +356,25 @@ func (r *root) withProxy(f func(*proxy.Proxy, *discovery.Config) error) error {
 		}
 	}()
 	return f(p, config)
+}
+
+// aboutTool are the problems of the tool's server, and all if there is no such
+// server: one of them may be why.
+func aboutTool(config *discovery.Config, tool string) []discovery.Problem {
+	tool = strings.TrimPrefix(tool, "tools.")
+	i := slices.IndexFunc(config.Servers, func(s discovery.Server) bool {
+		return strings.HasPrefix(tool, s.Name+".") || strings.HasPrefix(tool, s.Ident+".")
+	})
+	if i < 0 {
+		return config.Problems
+	}
+	var own []discovery.Problem
+	for _, problem := range config.Problems {
+		if problem.Server == config.Servers[i].Name {
+			own = append(own, problem)
+		}
+	}
+	return own
 }
 
 // signatureCell is a signature like github.create_issue(title: str), its names in

@@ -35,7 +35,7 @@ func (r *root) toolsCallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return r.withProxy(func(p *proxy.Proxy, _ *discovery.Config) error {
+			return r.withProxyOf(args[0], func(p *proxy.Proxy, _ *discovery.Config) error {
 				server, doc, err := findTool(cmd.Context(), p, args[0])
 				if err != nil {
 					return err

@@ -3,7 +3,22 @@ package cli
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
+
+// TestProblemsAboutATool leaves out what is wrong with other servers.
+func TestProblemsAboutATool(t *testing.T) {
+	config := &discovery.Config{
+		Servers:  []discovery.Server{{Name: "t-d", Ident: "t_d"}},
+		Problems: []discovery.Problem{{Server: "mydb"}, {Server: "t-d"}, {File: "x"}},
+	}
+	for tool, want := range map[string]int{"t-d.echo": 1, "tools.t_d.echo": 1, "mydb.query": 3, "": 3} {
+		if got := aboutTool(config, tool); len(got) != want {
+			t.Errorf("%q: %d problems, want %d", tool, len(got), want)
+		}
+	}
+}
 
 func TestCallResultText(t *testing.T) {
 	for result, want := range map[string]string{
