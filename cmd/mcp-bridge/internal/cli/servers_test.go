@@ -436,6 +436,9 @@ func TestServersTexts(t *testing.T) {
 	if _, stderr := mustRun(t, "", "servers", "list"); !strings.Contains(stderr, "mcp-bridge servers import") {
 		t.Error(stderr)
 	}
+	if code, _, stderr := run(t, "", "tools", "list", "nowhere"); code != exitUsage || !strings.Contains(stderr, "no server") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
 	if err := os.MkdirAll(filepath.Join(home, "MCPs"), 0o700); err != nil {
 		t.Fatal(err)
 	}

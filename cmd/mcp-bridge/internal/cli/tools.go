@@ -151,13 +151,18 @@ func (r *root) listTools(ctx context.Context, p *proxy.Proxy, config *discovery.
 			}
 		}
 	}
-	failed := false
+	failed, code := false, 0
 	all := map[string][]discovery.ToolDoc{}
 	for _, server := range servers {
 		docs, err := p.Tools(ctx, server)
 		if err != nil {
 			report(r.io.Err, err)
 			failed = true
+			if !slices.ContainsFunc(p.Servers(), func(info proxy.ServerInfo) bool {
+				return server == info.Name || server == info.Ident || slices.Contains(info.Aliases, server)
+			}) {
+				code = exitUsage // as of other commands
+			}
 			continue
 		}
 		if len(docs) == 0 {
@@ -166,7 +171,10 @@ func (r *root) listTools(ctx context.Context, p *proxy.Proxy, config *discovery.
 		all[server] = docs
 	}
 	err := r.writeTools(ctx, servers, all, asJSON)
-	if err == nil && failed {
+	switch {
+	case err == nil && code != 0:
+		err = &hintedError{err: errShown, code: code}
+	case err == nil && failed:
 		err = errShown
 	}
 	return err
