@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,13 @@ func (e *engine) most() int {
 	return e.peak
 }
 
+// all are the sandboxes there have been.
+func (e *engine) all() []*box {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.boxes)
+}
+
 // started is how many sandboxes there have been, and open how many there are.
 func (e *engine) started() (all, open int) {
 	e.mu.Lock()
@@ -153,6 +161,13 @@ func (b *box) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	return nil
+}
+
+// cells are the codes that it has run.
+func (b *box) cells() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ran)
 }
 
 func (b *box) note(code string) {

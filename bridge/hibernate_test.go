@@ -84,8 +84,8 @@ func TestHibernateAcrossBridges(t *testing.T) {
 		contains(t, inSession(t, b, "named", "vars"), "[restored", ": y]\ny")
 		b.Close()
 		saves := 0
-		for _, box := range e.boxes {
-			saves += strings.Count(strings.Join(box.ran, " "), "save")
+		for _, box := range e.all() {
+			saves += strings.Count(strings.Join(box.cells(), " "), "save")
 		}
 		if saves != 4 {
 			t.Errorf("%d saves, want one of each session and bridge", saves)
@@ -107,7 +107,7 @@ func TestHibernateSavesOnce(t *testing.T) {
 		runs(t, b, "set x", "(no output)")
 		time.Sleep(10 * time.Second)
 		b.Close()
-		if ran := e.boxes[0].ran; !slices.Equal(ran, []string{"set x", "save"}) {
+		if ran := e.all()[0].cells(); !slices.Equal(ran, []string{"set x", "save"}) {
 			t.Errorf("it ran %q", ran)
 		}
 	})

@@ -192,9 +192,9 @@ func (e *engine) asleep() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	count := 0
-	for _, b := range e.boxes {
+	for _, b := range e.all() {
 		b.mu.Lock()
-		if n := len(b.ran); n > 0 && strings.HasPrefix(b.ran[n-1], "sleep") {
+		if n := len(b.cells()); n > 0 && strings.HasPrefix(b.cells()[n-1], "sleep") {
 			count++
 		}
 		b.mu.Unlock()

@@ -188,14 +188,14 @@ func TestNoSandboxChangesHands(t *testing.T) {
 		wg.Wait()
 		synctest.Wait() // the last spares
 		used := 0
-		for _, box := range e.boxes {
+		for _, box := range e.all() {
 			owners := map[string]bool{}
-			for _, code := range box.ran {
+			for _, code := range box.cells() {
 				_, owner, _ := strings.Cut(code, "#")
 				owners[owner] = true
 			}
 			if len(owners) > 1 {
-				t.Errorf("one sandbox ran %q", box.ran)
+				t.Errorf("one sandbox ran %q", box.cells())
 			}
 			used += len(owners)
 		}
@@ -229,7 +229,7 @@ func TestSpareThatSpeaks(t *testing.T) {
 				wantStarted(t, e, 3, 2)    // and a spare at once: sandboxes do start
 				contains(t, inSession(t, b, "other", "value 2"), "2")
 				synctest.Wait() // the next spare
-				if ran := e.boxes[0].ran; len(ran) > 0 {
+				if ran := e.all()[0].cells(); len(ran) > 0 {
 					t.Errorf("it ran %q", ran)
 				}
 			})
@@ -242,7 +242,7 @@ func TestDeadSpareIsReplaced(t *testing.T) {
 	inWarmBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
 		wantStarted(t, e, 1, 1)
 		time.Sleep(time.Hour)
-		e.boxes[0].program()
+		e.all()[0].program()
 		wantStarted(t, e, 1, 0)
 		time.Sleep(time.Second)
 		wantStarted(t, e, 2, 1)
@@ -256,7 +256,8 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 	inWarmBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
 		for i := range 50 {
 			synctest.Wait()
-			e.boxes[len(e.boxes)-1].program() // and nobody has looked since
+			boxes := e.all()
+			boxes[len(boxes)-1].program() // and nobody has looked since
 			r := inSession(t, b, fmt.Sprint("s", i), "value 1")
 			if r.Text != "1" && !strings.Contains(r.Text, "the sandbox ended") {
 				t.Errorf("got %q", r.Text)
@@ -271,9 +272,10 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 func TestOutdated(t *testing.T) {
 	e := &engine{start: slowly(time.Second)}
 	outdate := func(i int) {
-		e.boxes[i].mu.Lock()
-		defer e.boxes[i].mu.Unlock()
-		e.boxes[i].old = true
+		b := e.all()[i]
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.old = true
 	}
 	inWarmBubble(t, e, bridge.Options{}, func(t *testing.T, b *bridge.Bridge) {
 		time.Sleep(time.Minute)
@@ -365,7 +367,7 @@ func TestCloseWithSpares(t *testing.T) {
 					}
 					fails(t, b, "pass", "shutting down")
 					time.Sleep(time.Hour)
-					wantStarted(t, e, len(e.boxes), 0)
+					wantStarted(t, e, len(e.all()), 0)
 				})
 			})
 		}

@@ -110,8 +110,8 @@ func TestCancelDuringStart(t *testing.T) {
 			t.Errorf("the call that was cancelled: %q", r.Text)
 		}
 		wg.Wait()
-		for _, box := range e.boxes {
-			if slices.Contains(box.ran, "print never") {
+		for _, box := range e.all() {
+			if slices.Contains(box.cells(), "print never") {
 				t.Error("the cancelled cell was run")
 			}
 		}

@@ -22,7 +22,9 @@ func TestSettle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			changed := make(chan struct{}, 1)
 			begun := time.Now()
+			done := make(chan struct{})
 			go func() {
+				defer close(done)
 				for range test.count {
 					select {
 					case changed <- struct{}{}:
@@ -38,12 +40,13 @@ func TestSettle(t *testing.T) {
 			if took := time.Since(begun); took != test.want {
 				t.Errorf("%s: settled after %v, want %v", test.name, took, test.want)
 			}
-			go func() {
-				for range changed { // lets the sender end
+			for {
+				select {
+				case <-changed: // lets the sender end
+				case <-done:
+					return
 				}
-			}()
-			time.Sleep(time.Hour)
-			close(changed)
+			}
 		})
 	}
 }
