@@ -56,7 +56,8 @@ func (r *redactor) writeString(b *strings.Builder, s string) {
 		missing = len(s) - 64<<10
 		head, tail = s[:32<<10], s[len(s)-32<<10:]
 	}
-	head, tail = r.hide(strings.ToValidUTF8(head, "\uFFFD")), r.hide(strings.ToValidUTF8(tail, "\uFFFD"))
+	// What looks like the password of a URL was chosen by the cell, and may be what does harm.
+	head, tail = r.hideOwn(strings.ToValidUTF8(head, "\uFFFD")), r.hideOwn(strings.ToValidUTF8(tail, "\uFFFD"))
 	all := []rune(head + tail)
 	if len(all) > maxStringShown {
 		const each = maxStringShown / 2

