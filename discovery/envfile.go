@@ -33,6 +33,16 @@ func (e expander) envFile(s *Server) error {
 	return nil
 }
 
+// readEnvFile reads one that is trusted as definitions are: what it says becomes
+// variables of a program that runs as the user.
+func readEnvFile(path string) ([]byte, error) {
+	data, err := readRegular(path, maxEnvFile)
+	if err == nil {
+		err = requireTrustedTarget(path)
+	}
+	return data, err
+}
+
 // parseEnvFile parses lines of NAME=value, as .env files have them: with an
 // optional "export", comments behind #, and values in quotes, of which double
 // ones know \n, \t, \", \\ and \$. Variables in values are not expanded.

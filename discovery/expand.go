@@ -36,7 +36,7 @@ type expander struct {
 }
 
 func newExpander(lookup func(string) (string, bool)) expander {
-	return expander{lookup: lookup, read: func(path string) ([]byte, error) { return readRegular(path, maxEnvFile) }}
+	return expander{lookup: lookup, read: readEnvFile}
 }
 
 // of returns the expander for a definition.
@@ -51,9 +51,11 @@ func (e expander) of(d definition) expander {
 // expansion collects what went wrong with the fields of a definition.
 type expansion struct {
 	expander
-	missing []string // variables
-	unasked []string // inputs
-	err     error    // the first other one
+	missing []string          // variables
+	unasked []string          // inputs
+	asked   map[string]string // the values of inputs that were looked for
+	size    int               // of what was expanded, in bytes
+	err     error             // the first other one
 }
 
 func (x *expansion) expand(field, text string) string {
@@ -61,11 +63,20 @@ func (x *expansion) expand(field, text string) string {
 	if err != nil && x.err == nil {
 		x.err = fmt.Errorf("%s: %w", field, err)
 	}
+	if x.size += len(out); x.size > maxExpandedAll && x.err == nil {
+		x.err = fmt.Errorf("longer than %d KiB in all once expanded", maxExpandedAll>>10)
+	}
+	if x.err != nil {
+		return "" // the definition is of no use
+	}
 	return out
 }
 
+// maxMissing bounds the variables and inputs that are told to be missing.
+const maxMissing = 100
+
 func addOnce(list []string, s string) []string {
-	if slices.Contains(list, s) {
+	if len(list) >= maxMissing || slices.Contains(list, s) {
 		return list
 	}
 	return append(list, s)
@@ -211,6 +222,9 @@ func (e expander) text(s string, x *expansion) (string, error) {
 // maxExpanded bounds a text with its variables: no argument can be longer.
 const maxExpanded = 2 << 20
 
+// maxExpandedAll bounds all texts of a definition: no program can be started with more.
+const maxExpandedAll = 8 << 20
+
 // reference evaluates what stands between ${ and }.
 func (e expander) reference(text string, x *expansion) (string, error) {
 	if id, ok := strings.CutPrefix(text, "input:"); ok && inputID(id) {
@@ -268,6 +282,21 @@ func (e expander) workspaceFolder() (string, error) {
 }
 
 func (e expander) inputValue(id string, x *expansion) string {
+	if value, ok := x.asked[id]; ok {
+		return value
+	}
+	if len(x.unasked) >= maxMissing {
+		return ""
+	}
+	value := e.askInput(id, x)
+	if x.asked == nil {
+		x.asked = map[string]string{}
+	}
+	x.asked[id] = value
+	return value
+}
+
+func (e expander) askInput(id string, x *expansion) string {
 	in := Input{ID: id}
 	if described := e.inputs[id]; described != nil {
 		in = *described

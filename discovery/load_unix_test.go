@@ -73,10 +73,14 @@ func TestLoadUntrusted(t *testing.T) {
 	must(os.Symlink(write(sticky, "stuck", 0o600), filepath.Join(dir, "stuck.json")))
 	must(os.Symlink(write(shared, "swapped", 0o600), filepath.Join(dir, "swapped.json")))
 	must(os.Symlink(write(elsewhere, "loose", 0o662), filepath.Join(dir, "loose.json")))
+	must(os.WriteFile(filepath.Join(shared, "env"), []byte("A=1"), 0o600))
+	must(os.Symlink(filepath.Join(shared, "env"), filepath.Join(dir, "env")))
+	must(os.WriteFile(filepath.Join(dir, "variables.json"), []byte(`{"mcpServers": {"v": {"command": "x", "envFile": "env"}}}`), 0o600))
 	must(os.Symlink(shared, filepath.Join(elsewhere, "folder")))
 	want := []string{
 		"open.json: not read: other users can change it (mode 0646), and what it says runs as you; run `chmod go-w " + open + "`",
 		"swapped.json: leads to a file in " + shared + ": not read: other users can change it (mode 0777)",
+		"envFile: leads to a file in " + shared + ": not read: other users can change it (mode 0777)",
 		"loose.json: not read: other users can change it (mode 0662)",
 		filepath.Base(shared) + ": not read: other users can change it (mode 0777), and what it says runs as you; run `chmod go-w " + shared + "`",
 		"folder: not read: other users can change it (mode 0777), and what it says runs as you; run `chmod go-w " + elsewhere + "/folder`",
