@@ -43,7 +43,7 @@ func (s *session) renew(ctx context.Context) {
 	}
 	k.close()
 	s.upload.drop()
-	s.setKernel(nil)
+	s.dropKernel()
 }
 
 // discardSaved deletes what was saved before it is restored. It needs the turn.

@@ -340,7 +340,7 @@ func (s *session) send(ctx context.Context, req Request) (*execution, *kernel, e
 		s.setEnded(e, outcome{err: err})
 		if unused && k.isDead() { // nothing is lost with it, and nothing to be told
 			k.close()
-			s.setKernel(nil)
+			s.dropKernel()
 		}
 		return nil, nil, err
 	}
@@ -391,14 +391,14 @@ func (s *session) conclude(e *execution, k *kernel, done <-chan outcome) {
 	if o.err != nil {
 		k.close()
 		s.upload.drop()
-		s.setKernel(nil)
+		s.dropKernel()
 	}
 }
 
-func (s *session) setKernel(k *kernel) {
+func (s *session) dropKernel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kernel = k
+	s.kernel = nil
 }
 
 // await waits for a cell's end, until req.until, and returns what is to be shown. k
@@ -513,7 +513,7 @@ func (s *session) ensureKernel(ctx context.Context, req Request) (*kernel, error
 		return k, nil
 	}
 	k.close() // what was saved was too much for it, and is not tried again
-	s.setKernel(nil)
+	s.dropKernel()
 	return s.ensureKernel(ctx, req)
 }
 

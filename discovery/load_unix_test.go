@@ -80,7 +80,7 @@ func TestLoadUntrusted(t *testing.T) {
 	want := []string{
 		"open.json: not read: other users can change it (mode 0646), and what it says runs as you; run `chmod go-w " + open + "`",
 		"swapped.json: leads to a file in " + shared + ": not read: other users can change it (mode 0777)",
-		"envFile: leads to a file in " + shared + ": not read: other users can change it (mode 0777)",
+		"envFile env: leads to a file in " + shared + ": not read: other users can change it (mode 0777)",
 		"loose.json: not read: other users can change it (mode 0662)",
 		filepath.Base(shared) + ": not read: other users can change it (mode 0777), and what it says runs as you; run `chmod go-w " + shared + "`",
 		"folder: not read: other users can change it (mode 0777), and what it says runs as you; run `chmod go-w " + elsewhere + "/folder`",
