@@ -392,9 +392,7 @@ func TestApprovalStopsTheClock(t *testing.T) {
 
 // clocks is what the only sandbox was told of its cells' clocks.
 func (o *office) clocks() string {
-	o.engine.mu.Lock()
 	b := o.engine.all()[0]
-	o.engine.mu.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return strings.Join(b.clocks, ", ")

@@ -189,15 +189,11 @@ func TestHTTPStrangersTakeNoPlaces(t *testing.T) {
 
 // asleep is how many sandboxes have begun to sleep.
 func (e *engine) asleep() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	count := 0
 	for _, b := range e.all() {
-		b.mu.Lock()
-		if n := len(b.cells()); n > 0 && strings.HasPrefix(b.cells()[n-1], "sleep") {
+		if cells := b.cells(); len(cells) > 0 && strings.HasPrefix(cells[len(cells)-1], "sleep") {
 			count++
 		}
-		b.mu.Unlock()
 	}
 	return count
 }
