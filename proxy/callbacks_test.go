@@ -359,6 +359,7 @@ func TestCallbacksEndWithManyWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	eventually(t, "a request begins", func() bool { return began.Load() > 0 })
 	hostConn.ExpectMarker([]byte("marker"))
 	if _, err := guest.Write([]byte("marker")); err != nil { // and nobody reads
 		t.Fatal(err)
@@ -368,7 +369,7 @@ func TestCallbacksEndWithManyWaiting(t *testing.T) {
 		if !errors.Is(err, wire.ErrResynced) {
 			t.Errorf("ServeCallbacks returned %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("ServeCallbacks goes on")
 	}
 	if got := began.Load(); got != 1 {

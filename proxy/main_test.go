@@ -116,7 +116,7 @@ func wantError(t testing.TB, err error, kind proxy.Kind, texts ...string) *proxy
 // eventually waits for something that another process or goroutine does.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if f() {
 			return
 		}
