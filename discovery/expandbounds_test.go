@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -34,7 +33,6 @@ func TestExpandBounds(t *testing.T) {
 				t.Fatal(err)
 			}
 			asked := 0
-			begin := time.Now()
 			c := discovery.Load(discovery.LoadOptions{
 				Dirs: []string{t.TempDir()}, Files: []string{file},
 				LookupEnv: func(name string) (string, bool) {
@@ -51,8 +49,8 @@ func TestExpandBounds(t *testing.T) {
 			if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].String(), test.says) {
 				t.Errorf("problems: %.500v", c.Problems)
 			}
-			if took := time.Since(begin); asked > 100 || took > 20*time.Second {
-				t.Errorf("it took %v, and %d inputs were looked for", took, asked)
+			if asked > 100 {
+				t.Errorf("%d inputs were looked for", asked)
 			}
 		})
 	}
